@@ -1,0 +1,1 @@
+"""What runs a run: hosts, pools, dispatch, environments. The only place that imports Ray."""

@@ -1,0 +1,210 @@
+"""The Ray that a run uses: its own, started here and ended here, or one that is there already.
+
+Every process of a cluster of ours, and every child of a host, inherits TORUS_SESSION. So what a killed driver left
+behind is found and ended at the next start, whatever became of its parents (RAY.md, PROBE.md D).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import ray
+
+from torus_ray.protocol.executor import EngineStop
+
+SESSION_VARIABLE = "TORUS_SESSION"
+OBJECT_STORE_BYTES = 512 * 1024 * 1024
+GRACE_S = 5.0
+
+_FAST_HEALTH_CHECKS = {
+    # A dead raylet shows after about 1 s instead of 15 (PROBE.md D).
+    "RAY_health_check_initial_delay_ms": "500",
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_failure_threshold": "3",
+    # A driver started by `uv run` would otherwise have every worker build an environment of its own.
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
+}
+
+
+def sessions_folder() -> Path:
+    """Where the running sessions of this user are noted."""
+    root = os.environ.get("TORUS_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "torus-ray")
+    return Path(root) / "sessions"
+
+
+@dataclass
+class Cluster:
+    """A connection to Ray. address: None for a cluster of our own on this machine.
+
+    num_cpus: logical CPUs of our own cluster. code: the folder that travels to every worker once, at job level.
+    """
+
+    code: Path
+    address: str | None = None
+    num_cpus: int = 1
+    num_gpus: int | None = None
+    session: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _folder: Path | None = None
+    _vital: list[psutil.Process] = field(default_factory=list)
+
+    @property
+    def own(self) -> bool:
+        return self.address is None
+
+    def start(self) -> None:
+        """Start or join Ray. Raises EngineStop."""
+        for name, value in _FAST_HEALTH_CHECKS.items():
+            os.environ.setdefault(name, value)
+        options: dict[str, Any] = {
+            "runtime_env": {"working_dir": str(self.code)},
+            "log_to_driver": False,
+            "logging_level": logging.ERROR,
+            "configure_logging": False,
+        }
+        if self.own:
+            os.environ[SESSION_VARIABLE] = self.session
+            # Unix socket paths end at 107 characters, so the folder lies right under the temporary directory.
+            self._folder = Path(tempfile.mkdtemp(prefix="torus-ray-"))
+            self._note()
+            options |= {
+                "address": "local",
+                "num_cpus": self.num_cpus,
+                "include_dashboard": False,
+                "object_store_memory": OBJECT_STORE_BYTES,
+                "_temp_dir": str(self._folder),
+            }
+            if self.num_gpus is not None:
+                options["num_gpus"] = self.num_gpus
+        else:
+            options["address"] = self.address
+        try:
+            ray.init(**options)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            self.stop()
+            where = self.address or "this machine"
+            raise EngineStop(
+                f"Ray did not start: {error}",
+                where=where,
+                expected="a running Ray cluster" if self.address else "a local Ray cluster",
+                mend="check the address and RAY_AUTH_MODE"
+                if self.address
+                else "see `torus doctor`; --inline runs without Ray",
+            ) from error
+        if self.own:
+            self._vital = [p for p in self._processes() if _name(p) in ("gcs_server", "raylet")]
+
+    def alive(self) -> bool:
+        """Whether Ray's own processes still run; of a joined cluster, whether it answers is found out by its calls."""
+        return ray.is_initialized() and all(_running(process) for process in self._vital)
+
+    def stop(self) -> None:
+        """End the connection, and with a cluster of our own every process and folder of it."""
+        if ray.is_initialized():
+            ray.shutdown()
+        if self.own:
+            _end(list(self._processes()))
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            self._note_file().unlink(missing_ok=True)
+        self._vital = []
+
+    def _processes(self) -> Iterator[psutil.Process]:
+        return _of_session(self.session)
+
+    def _note_file(self) -> Path:
+        return sessions_folder() / f"{self.session}.json"
+
+    def _note(self) -> None:
+        me = psutil.Process()
+        note = {"session": self.session, "driver": me.pid, "started": me.create_time(), "folder": str(self._folder)}
+        sessions_folder().mkdir(parents=True, exist_ok=True)
+        self._note_file().write_text(json.dumps(note))
+
+
+def reap_dead_sessions() -> list[str]:
+    """End what drivers that died without a word left running, and remove their folders. Returns one line for each."""
+    told = []
+    for file in sorted(sessions_folder().glob("*.json")):
+        try:
+            note = json.loads(file.read_text())
+            session, driver, started, folder = (
+                note["session"],
+                int(note["driver"]),
+                float(note["started"]),
+                Path(note["folder"]),
+            )
+        except (OSError, ValueError, KeyError):
+            file.unlink(missing_ok=True)
+            continue
+        if _is(driver, started):
+            continue
+        left = list(_of_session(session))
+        _end(left)
+        # Only ever a folder that `start` made.
+        if folder.name.startswith("torus-ray-"):
+            shutil.rmtree(folder, ignore_errors=True)
+        file.unlink(missing_ok=True)
+        told.append(
+            f"a run that was killed (driver {driver}) had left {len(left)} processes: ended, its folder removed"
+        )
+    return told
+
+
+def _of_session(session: str) -> Iterator[psutil.Process]:
+    me = os.getpid()
+    for process in psutil.process_iter():
+        try:
+            if process.pid != me and process.environ().get(SESSION_VARIABLE) == session:
+                yield process
+        except (psutil.Error, OSError):
+            continue
+
+
+def _end(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        try:
+            process.terminate()
+        except psutil.Error:
+            continue
+    _, stubborn = psutil.wait_procs(processes, timeout=GRACE_S)
+    for process in stubborn:
+        try:
+            process.kill()
+        except psutil.Error:
+            continue
+    psutil.wait_procs(stubborn, timeout=GRACE_S)
+
+
+def _is(pid: int, started: float) -> bool:
+    try:
+        process = psutil.Process(pid)
+        return abs(process.create_time() - started) < 1.0 and _running(process)
+    except psutil.Error:
+        return False
+
+
+def _running(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.Error:
+        return ""

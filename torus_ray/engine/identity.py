@@ -1,0 +1,39 @@
+"""Digests of what stands behind a head beside its card and adapter: its environment and its weights (DESIGN 4,
+"Identity")."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+from pathlib import Path
+
+from torus_ray.bank.digest import sha256_of
+from torus_ray.engine.environments import EnvironmentSpec, env_digest
+from torus_ray.systems import HostSpec
+
+
+def environment_digest(spec: EnvironmentSpec) -> str:
+    """The lock's digest; for `inherit`, which has none, what is installed in this interpreter."""
+    if spec.kind != "inherit":
+        return env_digest(spec)
+    installed = sorted({f"{d.name}=={d.version}" for d in importlib.metadata.distributions()})
+    return sha256_of({"python": platform.python_version(), "installed": installed})
+
+
+def weights_digest(host: HostSpec) -> str:
+    """Over the digests of a host's weights: those its card states, else of the files themselves."""
+    return sha256_of(
+        {name: weight.sha256 or _digest_path(Path(weight.path)) for name, weight in host.card.weights.items()}
+    )
+
+
+def _digest_path(path: Path) -> str:
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    digests = {}
+    for file in files:
+        if file.is_file():
+            with file.open("rb") as opened:
+                digests[file.relative_to(path.parent).as_posix()] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,139 @@
+"""The inline form of the executor: this process, no Ray, one request at a time.
+
+The debugger of adapter authors (a breakpoint in an adapter just works), and the oracle of the Ray form: both must
+leave the same rows. A deadline interrupts what runs in Python; a call that hangs inside a C library it cannot end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import queue
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any
+
+from torus_ray.engine.hosting import HeadServer, describe_error
+from torus_ray.engine.hosts import HostPlan
+from torus_ray.protocol.executor import Attempt, Call, EngineStop, HostState, Outcome
+
+MAX_ERRORS = 2
+
+
+class _Overdue(BaseException):
+    """Raised inside an adapter whose time is up; a BaseException, so that its own `except Exception` does not swallow
+    it."""
+
+
+class InlineExecutor:
+    """See protocol.executor.Executor."""
+
+    def __init__(self, plans: Mapping[str, HostPlan]) -> None:
+        self._plans = plans
+        self._servers: dict[str, HeadServer] = {}
+        self._waiting: list[tuple[int, int, Call]] = []
+        self._order = itertools.count()
+        self._nudges: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def start(self) -> Mapping[str, Mapping[str, Any]]:
+        for name, plan in self._plans.items():
+            try:
+                self._servers[name] = HeadServer(plan.payload())
+            except Exception as error:
+                told = describe_error(error)
+                raise EngineStop(
+                    f"host {name!r} did not load: {told['kind']}: {told['message']}",
+                    where=told["traceback"],
+                    expected=f"{plan.spec.class_name}.load to finish",
+                    mend="the traceback above names the line",
+                ) from error
+        return {name: server.describe() for name, server in self._servers.items()}
+
+    def room(self, host: str) -> int:
+        return max(0, 2 - len(self._waiting))
+
+    def submit(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            heapq.heappush(self._waiting, (-call.priority, next(self._order), call))
+
+    def collect(self, timeout_s: float) -> list[Outcome]:
+        if not self._waiting:
+            with suppress(queue.Empty):
+                self._nudges.get(timeout=timeout_s)
+            return []
+        return [self._run(heapq.heappop(self._waiting)[2])]
+
+    def nudge(self) -> None:
+        self._nudges.put(None)
+
+    def states(self) -> Mapping[str, HostState]:
+        return {name: HostState(1, 0, sum(c.host == name for _, _, c in self._waiting)) for name in self._servers}
+
+    def close(self) -> None:
+        for server in self._servers.values():
+            server.close()
+        self._servers = {}
+
+    def _run(self, call: Call) -> Outcome:
+        outcome = Outcome(call, "failed")
+        for number in range(1, MAX_ERRORS + 1):
+            plan = self._plans[call.host]
+            submitted = time.time()
+            attempt = Attempt(number, "failed", worker=f"{call.host}#inline", submitted_at=submitted)
+            outcome.attempts.append(attempt)
+            try:
+                with _deadline(plan.deadline_s(call.operation)):
+                    answer = self._handle(call)
+            except _Overdue:
+                attempt.status, attempt.kind, attempt.returned_at = "timeout", "Deadline", time.time()
+                limit = plan.deadline_s(call.operation)
+                outcome.status, outcome.reason = "timeout", "deadline"
+                outcome.message = f"{call.operation} took more than {limit:.0f} s: {call.label}"
+                continue
+            for name in ("started_at", "ended_at", "cpu_s", "pid"):
+                setattr(attempt, name, answer[name])
+            attempt.returned_at = time.time()
+            if "error" in answer:
+                error = answer["error"]
+                for name in ("kind", "message", "traceback", "stderr_tail"):
+                    setattr(attempt, name, error[name])
+                outcome.status = "failed"
+                outcome.reason = "bad_reply" if error["kind"] == "BadReply" else "error"
+                outcome.message = f"{error['kind']}: {error['message']}"
+                continue
+            (result,) = answer["results"]
+            attempt.status, attempt.kind, attempt.message = result["status"], result.get("kind"), result.get("message")
+            outcome.status, outcome.reply = result["status"], result.get("reply")
+            outcome.reason, outcome.message = result.get("reason"), result.get("message")
+            break
+        return outcome
+
+    def _handle(self, call: Call) -> dict[str, Any]:
+        server = self._servers[call.host]
+        if self._plans[call.host].spec.card.style == "async":
+            return asyncio.run(server.handle_async(call.operation, [call.request]))
+        return server.handle(call.operation, [call.request])
+
+
+@contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    """Interrupt the block after `seconds`; only the main thread of a process can be."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(signum: int, frame: FrameType | None) -> None:
+        raise _Overdue
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,360 @@
+"""The loop of a run: ready nodes become calls, outcomes become rows, durable rows make other nodes ready.
+
+The runner joins the three parts that know nothing of each other: the protocol (what is asked), the executor (who
+answers) and the store (what stays). A node starts only when the rows of its parents are durable.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import queue
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torus_ray.heads import clip_from_wire, request_to_wire
+from torus_ray.protocol.executor import Call, Executor, HostState, Outcome
+from torus_ray.protocol.graph import Node, Unit
+from torus_ray.protocol.requests import SILENCE, Ask, Plan, Protocol, Verdict
+from torus_ray.protocol.rows import REUSABLE, TABLES, make_row, render_outcome, settled
+from torus_ray.store.index import Found, ReuseIndex
+from torus_ray.store.interface import ClipSource, RunStore
+from torus_ray.store.tables import is_final
+
+Row = dict[str, Any]
+
+TICK_S = 0.5
+STUCK_S = 60.0
+"""Seconds without a finished unit after which the progress says what is being waited for."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How a run stands. units: expected of this command; done: durable; by_status: of those, new and kept ones
+    alike."""
+
+    units: int
+    done: int
+    kept: int
+    reused: int
+    by_status: Mapping[str, int]
+    hosts: Mapping[str, HostState]
+    elapsed_s: float
+    stuck: str = ""
+
+
+Watch = Callable[[Progress], None]
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A call in flight."""
+
+    node: Node
+    plan: Plan
+    asks: tuple[Ask, ...]
+    ready_at: float
+
+
+class _Durable(NamedTuple):
+    node: Node
+    rows: list[Row]
+
+
+@dataclass(slots=True)
+class _Follower:
+    """A unit that waits for an equal key asked by another node."""
+
+    node: Node
+    plan: Plan
+    ask: Ask
+
+
+@dataclass
+class Runner:
+    """Runs a graph to its end. stores: by arm name. known: rows of earlier commands, unit id -> row (status, reason,
+    clip, text).
+
+    run() raises whatever stops it (EngineStop, StoreError, KeyboardInterrupt); what is durable stays.
+    """
+
+    protocol: Protocol
+    graph: Sequence[Node]
+    stores: Mapping[str, RunStore]
+    executor: Executor
+    reuse: ReuseIndex
+    known: Mapping[str, Row]
+    watch: Watch = lambda progress: None
+    by_status: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._left: dict[Node, int] = {}
+        self._blocked: dict[Node, int] = {}
+        self._rows: dict[Node, Row] = {}
+        self._ready: dict[str | None, list[tuple[int, int, Node, float]]] = {}
+        self._order = itertools.count()
+        self._ids = itertools.count(1)
+        self._in_flight: dict[int, _Asked] = {}
+        self._followers: dict[str, list[_Follower]] = {}
+        self._twins: dict[Node, list[Node]] = {}
+        self._fresh: dict[str, Found] = {}
+        self._durable: queue.SimpleQueue[_Durable] = queue.SimpleQueue()
+        self._open = 0
+        self._kept = 0
+        self._reused = 0
+        self._units = sum(len(node.units) for node in self.graph)
+        self._started = time.monotonic()
+        self._moved = time.monotonic()
+
+    # --- the loop -------------------------------------------------------------------------------------------------
+
+    def prime(self) -> int:
+        """Sort out what is done already; the number of units that still need a row."""
+        for node in self.graph:
+            missing = sum(not self._is_done(node, unit) for unit in node.units)
+            self._left[node] = missing
+            if missing:
+                self._open += 1
+            elif node.kind != "answer":
+                self._rows[node] = self.known[node.units[0].id]
+        leaders: dict[object, Node] = {}
+        for node in self.graph:
+            if not self._left[node]:
+                continue
+            self._blocked[node] = sum(1 for parent in node.parents if self._left[parent])
+            if self._blocked[node]:
+                continue
+            leader = leaders.setdefault(_same_work(node), node) if not node.parents else node
+            if leader is node:
+                self._make_ready(node)
+            else:
+                self._twins.setdefault(leader, []).append(node)
+        for node in self.graph:
+            for unit in node.units:
+                if self._is_done(node, unit):
+                    self._kept += 1
+                    self.by_status[str(self.known[unit.id]["status"])] += 1
+        return self._units - self._kept
+
+    def run(self) -> None:
+        """Until every unit has its row, durable."""
+        self._started = self._moved = time.monotonic()
+        while self._open:
+            self._submit_ready()
+            for outcome in self.executor.collect(TICK_S if not self._has_work_here() else 0.0):
+                self._finish(outcome)
+            self._settle_durable()
+            self.watch(self.progress())
+
+    def progress(self) -> Progress:
+        silent_s = time.monotonic() - self._moved
+        states = self.executor.states()
+        stuck = ""
+        if silent_s > STUCK_S:
+            notes = [state.note for state in states.values() if state.note]
+            stuck = f"nothing has finished for {silent_s:.0f} s" + (": " + "; ".join(notes) if notes else "")
+        return Progress(
+            units=self._units,
+            done=self.by_status.total(),
+            kept=self._kept,
+            reused=self._reused,
+            by_status=dict(self.by_status),
+            hosts=states,
+            elapsed_s=time.monotonic() - self._started,
+            stuck=stuck,
+        )
+
+    # --- from ready to asked --------------------------------------------------------------------------------------
+
+    def _is_done(self, node: Node, unit: Unit) -> bool:
+        row = self.known.get(unit.id)
+        if row is None:
+            return False
+        host = self.protocol.system.routes.get((node.operation, node.source.audio_type))
+        seeded = host is None or host.card.heads[node.operation].seeded
+        return is_final(str(row["status"]), row["reason"], seeded=seeded)
+
+    def _make_ready(self, node: Node) -> None:
+        host = self.protocol.system.routes.get((node.operation, node.source.audio_type))
+        heap = self._ready.setdefault(host.name if host else None, [])
+        heapq.heappush(heap, (-node.chain, next(self._order), node, time.time()))
+
+    def _has_work_here(self) -> bool:
+        return not self._durable.empty()
+
+    def _submit_ready(self) -> None:
+        for host, heap in self._ready.items():
+            room = self.executor.room(host) if host is not None else len(heap)
+            calls: list[Call] = []
+            while heap and len(calls) < room:
+                _, _, node, ready_at = heapq.heappop(heap)
+                calls += self._start(node, ready_at)
+            if calls:
+                self.executor.submit(calls)
+
+    def _start(self, node: Node, ready_at: float) -> list[Call]:
+        """Give each missing unit of a node its row, a leader to wait for, or a place in the call that is returned."""
+        units = [unit for unit in node.units if not self._is_done(node, unit)]
+        plan = self.protocol.resolve(node, [self._rows[parent] for parent in node.parents])
+        if isinstance(plan, Verdict):
+            rows = [make_row(self.protocol, node, unit, plan, None, settled(plan)) for unit in units]
+            known = [self.known.get(row["unit_id"]) for row in rows]
+            if all(old and (old["status"], old["reason"]) == (plan.status, plan.reason) for old in known):
+                self._durable.put(_Durable(node, rows))
+            else:
+                self._append(node, rows)
+            return []
+        wanted = {unit.id for unit in units}
+        asks = []
+        for ask in plan.asks:
+            if ask.unit.id not in wanted:
+                continue
+            if ask.key in self._followers:
+                self._followers[ask.key].append(_Follower(node, plan, ask))
+                continue
+            found = self._fresh.get(ask.key) or self.reuse.find(TABLES[node.kind], ask.key)
+            if found is not None and self._take_over(node, plan, ask, found):
+                continue
+            self._followers[ask.key] = []
+            asks.append(ask)
+        return [self._call(node, plan, tuple(asks), ready_at)] if asks else []
+
+    def _call(self, node: Node, plan: Plan, asks: tuple[Ask, ...], ready_at: float) -> Call:
+        number = next(self._ids)
+        clip = self._clip_bytes(node, plan)
+        request = self.protocol.request(plan, asks, clip, str(number))
+        self._in_flight[number] = _Asked(node, plan, asks, ready_at)
+        label = asks[0].unit.id
+        return Call(number, plan.host.name, plan.operation, request_to_wire(request), label, node.chain, plan.clip)
+
+    def _clip_bytes(self, node: Node, plan: Plan) -> bytes | None:
+        if plan.clip is None:
+            return None
+        if not node.parents:
+            return SILENCE.data
+        heard = node.parents[0]
+        return self.stores[heard.arm.name].get_clip(plan.clip, self._rows[heard].get("clip_sha256"))
+
+    # --- from outcome to row --------------------------------------------------------------------------------------
+
+    def _finish(self, outcome: Outcome) -> None:
+        self._moved = time.monotonic()
+        asked = self._in_flight.pop(outcome.call.id)
+        node, plan, asks = asked.node, asked.plan, asked.asks
+        if outcome.status != "ok" and len(asks) > 1:
+            # One question may be to blame: each is asked alone.
+            self.executor.submit([self._call(node, plan, (ask,), asked.ready_at) for ask in asks])
+            return
+        attempts = _attempt_rows(asked, outcome)
+        failure = {"status": outcome.status, "reason": outcome.reason, "message": outcome.message}
+        if outcome.status != "ok" or outcome.reply is None:
+            rows = [make_row(self.protocol, node, ask.unit, plan, ask, failure) for ask in asks]
+            self._append(node, rows, attempts=attempts)
+            return
+        if node.kind == "render":
+            stored = clip_from_wire(outcome.reply["clip"])
+            fields = render_outcome(stored, bool(outcome.reply["hit_limit"]))
+            row = make_row(self.protocol, node, asks[0].unit, plan, asks[0], fields)
+            self._append(node, [row], clips=[stored], attempts=attempts)
+            return
+        texts = outcome.reply["texts"] if node.kind == "answer" else [outcome.reply["text"]]
+        name = "reply" if node.kind == "answer" else "text"
+        rows = [
+            make_row(self.protocol, node, ask.unit, plan, ask, {"status": "ok", name: text})
+            for ask, text in zip(asks, texts, strict=True)
+        ]
+        self._append(node, rows, attempts=attempts)
+
+    def _append(self, node: Node, rows: list[Row], *, clips: Sequence[Any] = (), attempts: Sequence[Row] = ()) -> None:
+        def durable(at: float) -> None:
+            # On the store's thread: hand over and return.
+            self._durable.put(_Durable(node, rows))
+            self.executor.nudge()
+
+        store = self.stores[node.arm.name]
+        store.append(
+            TABLES[node.kind], rows, clips=clips, attempts=attempts, on_durable=durable, urgent=bool(node.children)
+        )
+
+    def _settle_durable(self) -> None:
+        while True:
+            try:
+                node, rows = self._durable.get_nowait()
+            except queue.Empty:
+                return
+            for row in rows:
+                self.by_status[row["status"]] += 1
+                for follower in self._followers.pop(row["key"], ()) if row["key"] else ():
+                    self._follow(follower, node, row)
+                if node in self._twins and row["status"] in REUSABLE:
+                    self._fresh[row["key"]] = self._found(node, row)
+            self._left[node] -= len(rows)
+            if node.kind != "answer":
+                self._rows[node] = rows[0]
+            if self._left[node] == 0:
+                self._open -= 1
+                self._release(node)
+
+    def _release(self, node: Node) -> None:
+        for twin in self._twins.pop(node, ()):
+            self._make_ready(twin)
+        for child in node.children:
+            if self._left[child]:
+                self._blocked[child] -= 1
+                if self._blocked[child] == 0:
+                    self._make_ready(child)
+        for parent in node.parents:
+            if all(self._left[child] == 0 for child in parent.children):
+                self._rows.pop(parent, None)
+
+    # --- re-use ---------------------------------------------------------------------------------------------------
+
+    def _follow(self, follower: _Follower, leader: Node, row: Row) -> None:
+        """Give a unit the outcome of an equal key that has just become durable."""
+        found = self._found(leader, row)
+        if row["status"] not in REUSABLE or not self._take_over(follower.node, follower.plan, follower.ask, found):
+            self._append(
+                follower.node,
+                [make_row(self.protocol, follower.node, follower.ask.unit, follower.plan, follower.ask, row)],
+            )
+
+    def _take_over(self, node: Node, plan: Plan, ask: Ask, found: Found) -> bool:
+        """Write the row of an equal key as this unit's own, its clip with it; False where that clip is damaged."""
+        store = self.stores[node.arm.name]
+        clip = found.outcome["clip"] if node.kind == "render" else None
+        if clip and found.run != Path(store.location):
+            linked = store.link_clips([ClipSource(clip, str(found.run), found.outcome["clip_sha256"])])
+            if clip in linked.damaged:
+                return False
+        self._reused += 1
+        self._append(
+            node, [make_row(self.protocol, node, ask.unit, plan, ask, found.outcome, reused_from=found.unit_id)]
+        )
+        return True
+
+    def _found(self, node: Node, row: Row) -> Found:
+        """A row just made durable, as something to take over."""
+        return Found(row, row["reused_from"] or row["unit_id"], Path(self.stores[node.arm.name].location))
+
+
+def _same_work(node: Node) -> object:
+    """Equal for nodes that ask the same: stage 1 of two arms with one seed, the muted questions of two arms."""
+    return node.kind, node.test.id, node.stage, node.arm.seed, node.repeat, node.shift
+
+
+def _attempt_rows(asked: _Asked, outcome: Outcome) -> list[Row]:
+    """One row a unit and attempt; the questions of one call share its CPU seconds."""
+    rows = []
+    for ask in asked.asks:
+        for attempt in outcome.attempts:
+            row = asdict(attempt)
+            row["attempt"] = row.pop("number")
+            row |= {"unit_id": ask.unit.id, "operation": outcome.call.operation, "ready_at": asked.ready_at}
+            if row["cpu_s"] is not None:
+                row["cpu_s"] /= len(asked.asks)
+            rows.append(row)
+    return rows

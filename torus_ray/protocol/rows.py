@@ -1,0 +1,136 @@
+"""What a unit leaves behind: plain rows for the store's tables, built from a node, its plan and an outcome. Pure.
+
+A row is context (which unit of which run) + outcome (what the head gave). Re-use takes the outcome of an equal key
+and gives it the unit's own context.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from torus_ray.answers.letters import read_letter
+from torus_ray.audio import StoredClip
+from torus_ray.bank.digest import question_hash
+from torus_ray.bank.order import letter_of
+from torus_ray.protocol.graph import Node, Unit
+from torus_ray.protocol.requests import Ask, Plan, Protocol, Verdict
+
+TABLES = {"render": "renders", "caption": "captions", "answer": "answers"}
+
+Row = dict[str, Any]
+
+RENDER_OUTCOME = (
+    "status", "reason", "message", "silent", "too_short", "clipped", "hit_limit", "clip", "clip_sha256", "clip_bytes",
+    "rate_hz", "channels", "frames", "bits", "duration_s", "peak", "clipped_samples",
+)  # fmt: skip
+CAPTION_OUTCOME = ("status", "reason", "message", "text")
+ANSWER_OUTCOME = ("status", "reason", "message", "reply")
+OUTCOMES = {"render": RENDER_OUTCOME, "caption": CAPTION_OUTCOME, "answer": ANSWER_OUTCOME}
+
+REUSABLE = ("ok", "unparsed", "refused")
+"""Statuses whose outcome an equal key may take over; what failed is tried again."""
+
+
+def make_row(
+    protocol: Protocol,
+    node: Node,
+    unit: Unit,
+    plan: Plan | Verdict,
+    ask: Ask | None,
+    outcome: Mapping[str, Any],
+    reused_from: str | None = None,
+) -> Row:
+    """The row of one unit. outcome: the fields of OUTCOMES[node.kind], what is missing is null."""
+    row: Row = {
+        "unit_id": unit.id,
+        "key": ask.key if ask else None,
+        "system": protocol.system.name,
+        "arm": node.arm.name,
+        "seed": node.arm.seed,
+        "test": node.test.id,
+        "audio_type": node.test.audio_type,
+        "stage": node.stage,
+        "head": plan.host.name if isinstance(plan, Plan) else None,
+        "fingerprint": protocol.fingerprint(plan.host, plan.operation) if isinstance(plan, Plan) else None,
+        "reused_from": reused_from,
+        **{name: outcome.get(name) for name in OUTCOMES[node.kind]},
+    }
+    content: Mapping[str, Any] = ask.content if ask else {}
+    if node.kind == "render":
+        row |= {
+            "operation": node.operation,
+            "prompt": content.get("prompt"),
+            "words": content.get("words"),
+            "parent_clip": content.get("clip"),
+            "caption": plan.caption if isinstance(plan, Plan) else None,
+        }
+    elif node.kind == "caption":
+        row |= {"clip": content.get("clip"), "instruction": content.get("instruction")}
+    else:
+        row |= _answer_fields(protocol, node, unit, content, row)
+    return row
+
+
+def _answer_fields(protocol: Protocol, node: Node, unit: Unit, content: Mapping[str, Any], row: Row) -> Row:
+    question = unit.question
+    assert question is not None
+    options = protocol.shown(node, unit)
+    right = letter_of(question.answer, options)
+    letter = strict = rule = None
+    status, reason = row["status"], row["reason"]
+    if row["reply"] is not None and status in ("ok", "unparsed"):
+        reading = read_letter(row["reply"], options)
+        letter, strict, rule = reading.letter, reading.letter_strict, reading.rule
+        status = "ok" if letter else "unparsed"
+        reason = None if letter else reading.reason
+    return {
+        "control": node.arm.control,
+        "renderer": f"{protocol.system.name}/{node.arm.rendering.name}" if node.arm.control != "muted" else None,
+        "listener": row["head"],
+        "question": question.id,
+        "family": question.family,
+        "source_test": node.source.id,
+        "option_shift": node.shift,
+        "repeat": node.repeat,
+        "clip": content.get("clip"),
+        "status": status,
+        "reason": reason,
+        "prompt": content.get("prompt"),
+        "question_text": question.text,
+        **{f"option_{letter_name}": text for letter_name, text in zip("abcdef", options, strict=True)},
+        "letter": letter,
+        "letter_strict": strict,
+        "rule": rule,
+        "answer_letter": right,
+        "correct": letter == right,
+        "correct_strict": strict == right,
+        "question_hash": question_hash(question),
+    }
+
+
+def render_outcome(clip: StoredClip, hit_limit: bool) -> Row:
+    """The outcome of a clip that came back."""
+    return {
+        "status": "ok",
+        "silent": clip.silent,
+        "too_short": clip.too_short,
+        "clipped": clip.clipped_samples > 0,
+        "hit_limit": hit_limit,
+        "clip": clip.id,
+        "clip_sha256": hashlib.sha256(clip.data).hexdigest(),
+        "clip_bytes": len(clip.data),
+        "rate_hz": clip.rate_hz,
+        "channels": clip.channels,
+        "frames": clip.frames,
+        "bits": clip.bits,
+        "duration_s": clip.duration_s,
+        "peak": clip.peak,
+        "clipped_samples": clip.clipped_samples,
+    }
+
+
+def settled(verdict: Verdict) -> Row:
+    """The outcome of a unit that asks nothing."""
+    return {"status": verdict.status, "reason": verdict.reason}

@@ -1,0 +1,385 @@
+"""System cards: which hosts a system has, which heads they serve, how it edits (DESIGN 1, 7).
+
+A card is a TOML file beside its adapter::
+
+    name = "pocket"
+    title = "..."
+    seeds = "fixed"
+
+    [hosts.pocket]
+    adapter = "adapter.py:Pocket"
+    environment = "pocket"
+    heads = { generate = {}, edit = {}, caption = {}, answer = {} }
+
+Cards are read by path, by name from the actors folder, or from a package's `torus_ray.systems` entry point.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from torus_ray.bank.digest import sha256_of
+from torus_ray.errors import InputError
+from torus_ray.heads import OPERATIONS
+
+AudioType = Literal["speech", "sound", "music"]
+EditMode = Literal["native", "self-caption"]
+EDIT_MODES: tuple[EditMode, ...] = ("native", "self-caption")
+Proven = Literal["run", "real code, tiny weights", "contract", "unproven"]
+
+DEADLINE_S: Mapping[str, float] = {
+    "generate": 600.0,
+    "edit": 600.0,
+    "caption": 300.0,
+    "answer": 300.0,
+    "measure": 300.0,
+}
+"""Seconds that one request of an operation may take where its card says nothing."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class HeadCard(_Strict):
+    """One ability of a host.
+
+    audio_types: which types it serves (caption and answer heads are routed by the test's type as well).
+    words: a text-to-speech head, which gets the words to say beside the prompt (DESIGN 4).
+    seeded: the backend takes a seed, so the same request gives the same reply and a clip of NaN is final.
+    settings: declared settings of this head alone, part of its identity; the class gets them as one keyword named
+    after the operation. deadline_s: seconds for one request.
+    """
+
+    audio_types: tuple[AudioType, ...] = ("speech", "sound", "music")
+    words: bool = False
+    seeded: bool = True
+    settings: dict[str, Any] = Field(default_factory=dict)
+    deadline_s: Annotated[float, Field(gt=0)] | None = None
+
+
+class WeightCard(_Strict):
+    """One file or folder of weights: where it is on this machine, and its digest when known."""
+
+    path: str
+    sha256: str | None = None
+
+
+class HostCard(_Strict):
+    """One process with one set of weights.
+
+    adapter: "file.py:Class", relative to the card. environment: a name from runtime_envs, or "inherit".
+    settings: keywords of the class. num_cpus, num_gpus, memory_gb: what one replica holds, as Ray is told.
+    style: "batch" or "async", as the class says. replicas: at most so many; where nothing is said, what fits the
+    machine.
+    """
+
+    adapter: str
+    environment: str = "inherit"
+    settings: dict[str, Any] = Field(default_factory=dict)
+    weights: dict[str, WeightCard] = Field(default_factory=dict)
+    heads: Annotated[dict[str, HeadCard], Field(min_length=1)]
+    style: Literal["batch", "async"] = "batch"
+    num_cpus: Annotated[float, Field(gt=0)] = 1.0
+    num_gpus: Annotated[float, Field(ge=0)] = 0.0
+    memory_gb: Annotated[float, Field(gt=0)] = 1.0
+    replicas: Annotated[int, Field(ge=1)] | None = None
+    start_deadline_s: Annotated[float, Field(gt=0)] = 600.0
+
+    @field_validator("heads")
+    @classmethod
+    def _known_operations(cls, heads: dict[str, HeadCard]) -> dict[str, HeadCard]:
+        for operation in heads:
+            if operation not in OPERATIONS:
+                raise ValueError(f"no operation is called {operation!r}; there are {', '.join(OPERATIONS)}")
+        return heads
+
+
+class TextsCard(_Strict):
+    """Where a system needs other words than the project's versioned texts: name of the text -> the text itself."""
+
+    question: str | None = None
+    caption_instruction: str | None = None
+    self_caption: str | None = None
+
+
+class SystemCard(_Strict):
+    """A system as its TOML file has it.
+
+    seeds: `fixed` hands the run's seed on as it is, `derived` mixes in the request (DESIGN 4).
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]+([.+-][a-z0-9]+)*$", max_length=80)]
+    title: str
+    about: str = ""
+    licence: str = ""
+    proven: Proven = "unproven"
+    seeds: Literal["fixed", "derived"] = "derived"
+    bits: Literal[16, 24] = 16
+    arms: tuple[EditMode, ...] = ()
+    texts: TextsCard = TextsCard()
+    hosts: Annotated[dict[str, HostCard], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class HostSpec:
+    """A host with its files found: what an executor starts. folder: where the adapter lies."""
+
+    name: str
+    card: HostCard
+    folder: Path
+    module: str
+    class_name: str
+    adapter_digest: str
+    environment_digest: str = ""
+    weights_digest: str = ""
+
+    def head_fingerprint(self, operation: str) -> str:
+        """Identity of one head (DESIGN 4): its part of the card, adapter folder, environment lock, weights.
+
+        Resources and paths are no part of it.
+        """
+        head = self.card.heads[operation]
+        return sha256_of(
+            {
+                "operation": operation,
+                "class": f"{self.module}:{self.class_name}",
+                "adapter": self.adapter_digest,
+                "environment": self.environment_digest,
+                "weights": self.weights_digest,
+                "settings": {**self.card.settings, **head.settings},
+                "words": head.words,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class System:
+    """A card made ready: its hosts found and digested, its routes by (operation, audio type)."""
+
+    card: SystemCard
+    hosts: Mapping[str, HostSpec]
+
+    @property
+    def name(self) -> str:
+        return self.card.name
+
+    @cached_property
+    def routes(self) -> Mapping[tuple[str, str], HostSpec]:
+        """(operation, audio type) -> the host that serves it; what is missing the system cannot do."""
+        return {
+            (operation, audio_type): host
+            for host in self.hosts.values()
+            for operation, head in host.card.heads.items()
+            for audio_type in head.audio_types
+        }
+
+    @cached_property
+    def edit_modes(self) -> tuple[EditMode, ...]:
+        """The arms of the card, or all that its heads allow."""
+        if self.card.arms:
+            return self.card.arms
+        operations = {operation for operation, _ in self.routes}
+        # A system without an editor still has a native arm when it cannot caption: its stages 2 and 3 are refused.
+        possible: dict[EditMode, bool] = {
+            "native": "edit" in operations or "caption" not in operations,
+            "self-caption": "caption" in operations,
+        }
+        return tuple(mode for mode, able in possible.items() if able)
+
+    def with_digests(self, environment: Mapping[str, str], weights: Mapping[str, str]) -> System:
+        """The same system, its hosts carrying environment digests (by environment) and weights digests (by host)."""
+        hosts = {
+            name: replace(
+                host,
+                environment_digest=environment[host.card.environment],
+                weights_digest=weights.get(name, ""),
+            )
+            for name, host in self.hosts.items()
+        }
+        return System(self.card, hosts)
+
+
+# --- reading cards ----------------------------------------------------------------------------------------------------
+
+
+def card_folders() -> list[Path]:
+    """Where cards are looked for by name: the checkout's actors folder, else the copy inside the installed package."""
+    package = Path(__file__).resolve().parent
+    return [folder for folder in (package.parent / "actors", package / "_data" / "actors") if folder.is_dir()]
+
+
+def list_cards() -> dict[str, Path]:
+    """Every card found by name -> its file: outside packages first, then the project's own."""
+    found: dict[str, Path] = {}
+    for entry in importlib.metadata.entry_points(group="torus_ray.systems"):
+        module = importlib.import_module(entry.module)
+        path = Path(getattr(module, entry.attr or "CARD"))
+        found[entry.name] = path
+    for folder in card_folders():
+        for path in sorted(folder.glob("*/*.toml")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def load_system(reference: str) -> System:
+    """The system behind a card's name or path. Raises InputError."""
+    path = Path(reference)
+    if path.suffix == ".toml":
+        if not path.is_file():
+            raise InputError(
+                f"no system card {reference}", where=str(path.absolute()), expected="a TOML file", mend="check the path"
+            )
+        return read_card(path)
+    cards = list_cards()
+    if reference not in cards:
+        raise InputError(
+            f"no system is called {reference!r}",
+            where="the command line",
+            expected="one of " + ", ".join(sorted(cards)) + ", or a path to a card",
+            mend="`torus systems` lists them; your own: `torus run ./my-card.toml` or `--model my_model.py:MyModel`",
+        )
+    return read_card(cards[reference])
+
+
+def read_card(path: Path) -> System:
+    """The system in a card file. Raises InputError that names the file and the field."""
+    try:
+        with path.open("rb") as file:
+            data = tomllib.load(file)
+        card = SystemCard.model_validate(data)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the card is not TOML: {error}", where=str(path), expected="a TOML file", mend="mend that line"
+        ) from error
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise InputError(
+            f"the card has {error.error_count()} mistake(s): {problems}",
+            where=str(path),
+            expected="fields as in docs/systems.md",
+            mend="mend the fields named",
+        ) from error
+    return _system(card, path.parent, where=str(path))
+
+
+def _system(card: SystemCard, folder: Path, where: str) -> System:
+    hosts = {name: find_adapter(name, host, folder, where) for name, host in card.hosts.items()}
+    served: dict[tuple[str, str], str] = {}
+    for name, host in card.hosts.items():
+        for operation, head in host.heads.items():
+            for audio_type in head.audio_types:
+                other = served.setdefault((operation, audio_type), name)
+                if other != name:
+                    raise InputError(
+                        f"hosts {other!r} and {name!r} both serve {operation} of {audio_type}",
+                        where=where,
+                        expected="one host for each operation and audio type",
+                        mend=f"take {audio_type} out of the audio_types of one of them",
+                    )
+    return System(card, hosts)
+
+
+def find_adapter(name: str, host: HostCard, folder: Path, where: str) -> HostSpec:
+    """The host with its adapter file found and its folder digested. Raises InputError."""
+    file, _, class_name = host.adapter.partition(":")
+    path = (folder / file).resolve()
+    if not class_name or path.suffix != ".py" or not path.is_file():
+        raise InputError(
+            f"host {name!r} has no adapter {host.adapter!r}",
+            where=where,
+            expected=f"FILE.py:CLASS with the file at {path}",
+            mend="check the adapter line",
+        )
+    return HostSpec(name, host, path.parent, path.stem, class_name, folder_digest(path.parent))
+
+
+def adapter_files(folder: Path) -> list[Path]:
+    """The files of an adapter folder that make it what it is: all but cards, caches and hidden ones, sorted."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
+        and not (path.suffix == ".toml" and path.parent == folder)
+    )
+
+
+def folder_digest(folder: Path) -> str:
+    """sha256 over the relative names and contents of an adapter folder."""
+    return files_digest(folder, adapter_files(folder))
+
+
+def files_digest(folder: Path, files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()}:{len(content)}:".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+# --- systems made on the command line ---------------------------------------------------------------------------------
+
+
+def model_system(
+    path: Path, class_name: str, heads: Iterable[str], capabilities: Mapping[str, Iterable[str]]
+) -> System:
+    """The system of one class in one file, run by the current interpreter (`torus run --model FILE.py:CLASS`).
+
+    heads: the operations the class implements; capabilities: audio types by operation where it says so.
+    Only the Python files beside it count towards its identity: its folder may be anybody's home.
+    """
+    cards = {
+        operation: HeadCard.model_validate(
+            {"audio_types": tuple(capabilities[operation])} if operation in capabilities else {}
+        )
+        for operation in heads
+    }
+    stem = path.stem.replace("_", "-").lower()
+    host = HostCard.model_validate({"adapter": f"{path.name}:{class_name}", "heads": cards})
+    card = SystemCard(name=stem, title=f"{class_name} of {path.name}", hosts={"model": host})
+    files = sorted(file for file in path.parent.glob("*.py"))
+    spec = HostSpec("model", host, path.parent, path.stem, class_name, files_digest(path.parent, files))
+    return System(card, {"model": spec})
+
+
+def compose(*, generator: System, editor: System | None, listener: System) -> System:
+    """A system of parts: one system's generate head, another's edit head, another's ears (caption, answer).
+
+    The generator's card decides seeds and bits. Without an editor it has the self-caption arm alone.
+    """
+    parts = [("generate", generator), ("edit", editor), ("caption", listener), ("answer", listener)]
+    hosts: dict[str, HostSpec] = {}
+    for operation, system in parts:
+        for host in system.hosts.values() if system else ():
+            head = host.card.heads.get(operation)
+            if system is None or head is None:
+                continue
+            name = f"{system.name}.{host.name}"
+            known = hosts.get(name)
+            heads: dict[str, HeadCard] = {**(known.card.heads if known else {}), operation: head}
+            hosts[name] = replace(host, name=name, card=host.card.model_copy(update={"heads": heads}))
+    names = dict.fromkeys([generator.name, *([editor.name] if editor else []), listener.name])
+    card = generator.card.model_copy(
+        update={
+            "name": "+".join(names),
+            "title": " + ".join(names),
+            "arms": (),
+            "proven": min((s.card.proven for s in (generator, editor, listener) if s), key=_PROVEN_ORDER.index),
+            "hosts": {name: host.card for name, host in hosts.items()},
+        }
+    )
+    return System(card, hosts)
+
+
+_PROVEN_ORDER: list[Proven] = ["unproven", "contract", "real code, tiny weights", "run"]
