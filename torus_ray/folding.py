@@ -8,7 +8,7 @@ import unicodedata
 _APOSTROPHE = re.compile("['\u2018\u2019\u02bc`\u00b4]")
 # A sign before a digit can carry the meaning (2.5 and 25, -3 and 3, 1:30), and so do # + / % & anywhere (C and C#).
 _PUNCTUATION = re.compile(
-    "[;!?\"()\\[\\]{}<>*_~|\u201c\u201d\u00ab\u00bb\u2026\u00a1\u00bf]+|[.,:\\-\u2010-\u2015\u2212](?![0-9])"
+    '[;!?"()\\[\\]{}<>*_~|\u201c\u201d\u00ab\u00bb\u2026\u00a1\u00bf]+|[.,:\\-\u2010-\u2015\u2212](?![0-9])'
 )
 
 

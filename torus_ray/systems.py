@@ -17,7 +17,9 @@ Cards are read by path, by name from the actors folder, or from a package's `tor
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.metadata
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -213,9 +215,11 @@ class System:
 
 
 def card_folders() -> list[Path]:
-    """Where cards are looked for by name: the checkout's actors folder, else the copy inside the installed package."""
+    """Where cards are looked for by name: inside the installed package, else the checkout's actors folder."""
     package = Path(__file__).resolve().parent
-    return [folder for folder in (package.parent / "actors", package / "_data" / "actors") if folder.is_dir()]
+    installed = package / "_data" / "actors"
+    folder = installed if installed.is_dir() else package.parent / "actors"
+    return [folder] if folder.is_dir() else []
 
 
 def list_cards() -> dict[str, Path]:
@@ -332,7 +336,11 @@ def files_digest(folder: Path, files: Iterable[Path]) -> str:
 
 
 def model_system(
-    path: Path, class_name: str, heads: Iterable[str], capabilities: Mapping[str, Iterable[str]]
+    path: Path,
+    class_name: str,
+    heads: Iterable[str],
+    capabilities: Mapping[str, Iterable[str]],
+    style: str = "batch",
 ) -> System:
     """The system of one class in one file, run by the current interpreter (`torus run --model FILE.py:CLASS`).
 
@@ -345,8 +353,8 @@ def model_system(
         )
         for operation in heads
     }
-    stem = path.stem.replace("_", "-").lower()
-    host = HostCard.model_validate({"adapter": f"{path.name}:{class_name}", "heads": cards})
+    stem = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-") or "model"
+    host = HostCard.model_validate({"adapter": f"{path.name}:{class_name}", "heads": cards, "style": style})
     card = SystemCard(name=stem, title=f"{class_name} of {path.name}", hosts={"model": host})
     files = sorted(file for file in path.parent.glob("*.py"))
     spec = HostSpec("model", host, path.parent, path.stem, class_name, files_digest(path.parent, files))

@@ -37,7 +37,7 @@ FAMILY_SLACK = 0.4
 LENGTH_RATIO = 1.5
 LONGEST_SHARE = 0.3
 
-_QUOTED = re.compile("\"[^\"]+\"|\u201c[^\u201d]+\u201d")
+_QUOTED = re.compile('"[^"]+"|\u201c[^\u201d]+\u201d')
 
 
 @dataclass(frozen=True)

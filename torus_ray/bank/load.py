@@ -24,7 +24,7 @@ from pydantic_core import ErrorDetails
 from torus_ray.bank.digest import bank_hash, canonical_json
 from torus_ray.bank.positions import Path as JsonPath
 from torus_ray.bank.positions import Positions, show_path
-from torus_ray.bank.schema import STAGES, BankCard, Question, Test
+from torus_ray.bank.schema import LETTERS, QUESTIONS_PER_STAGE, STAGES, BankCard, Question, Test
 from torus_ray.errors import InputError
 from torus_ray.folding import fold
 
@@ -226,12 +226,11 @@ def _told(message: str, expected: str = "", mend: str = "") -> Callable[[str, Er
     return tell
 
 
+_COUNTS = {"questions": QUESTIONS_PER_STAGE, "options": len(LETTERS)}
 _PLAIN = "plain ASCII words in lower case joined by hyphens, such as `glass-on-stone`"
 _TOLD: Mapping[str, Callable[[str, ErrorDetails], tuple[str, str, str]]] = {
     "missing": _told("`{name}` is missing", "every field of the schema", "add `{name}`"),
     "literal_error": _told("unknown {name} {value}", "{expected}", "write one of these"),
-    "too_short": _told("{actual_length} {name}", "at least {min_length}", "add what is missing"),
-    "too_long": _told("{actual_length} {name}", "at most {max_length}", "take some out"),
     "string_too_short": _told("`{name}` is empty", "some text", "write it"),
     "string_too_long": _told("`{name}` is too long", "at most {max_length} characters", "shorten it"),
     "string_pattern_mismatch": _told("`{name}` is {value}", _PLAIN, "rename it"),
@@ -263,9 +262,12 @@ def _schema_problems(model: type[BaseModel], file: str, text: str, error: Valida
             near = difflib.get_close_matches(name, known, n=1)
             mend = f"rename it to `{near[0]}`" if near else "take it out"
             told = (f"unknown field `{name}`", f"only {', '.join(known)}", mend)
-        elif detail["type"] in ("too_short", "too_long") and detail["ctx"].get("min_length") in (3, 6):
-            count, exactly = detail["ctx"]["actual_length"], detail["ctx"]["min_length"]
-            told = (f"{count} {name}", f"exactly {exactly}", "add or drop some")
+        elif detail["type"] in ("too_short", "too_long"):
+            # Pydantic counts the members that are right in themselves; the wrong ones have problems of their own.
+            count, exactly = len(detail["input"]), _COUNTS.get(name)
+            if count == exactly or (exactly is None and count):
+                continue
+            told = (f"{count} {name}", f"exactly {exactly}" if exactly else "at least 1", "add or drop some")
         elif detail["type"] == "missing" and at[-1] in STAGES:
             told = (f"the stage `{name}` is missing", f"the stages {', '.join(STAGES)}", f"write the stage `{name}`")
         else:
@@ -308,9 +310,8 @@ _LOOSE = {ord(char): None for char in string.punctuation + string.whitespace}
 
 def _surely_differ(options: Sequence[str]) -> bool:
     """Whether letters and digits alone tell the options apart: a quick look that spares most of them the folding."""
-    return len({option.lower().translate(_LOOSE) for option in options}) == len(options) and all(
-        option.isascii() for option in options
-    )
+    together = "\0".join(options)
+    return together.isascii() and len(set(together.lower().translate(_LOOSE).split("\0"))) == len(options)
 
 
 def _option_problems(question: Question, at: JsonPath) -> Iterator[Found]:

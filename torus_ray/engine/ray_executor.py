@@ -191,10 +191,8 @@ class RayExecutor:
             return
         dispatch.record(batch.jobs, "failed", {**fields, **error})
         if error["kind"] == "BadReply" and len(batch.jobs) > 1:
-            self._tell(
-                f"host {pool.plan.name}: {error['message']}; its batch of {len(batch.jobs)} is asked again in smaller
-                ones"
-            )
+            size = len(batch.jobs)
+            self._tell(f"host {pool.plan.name}: {error['message']}; its batch of {size} is asked again in smaller ones")
         reason = "bad_reply" if error["kind"] == "BadReply" else "error"
         self._again(pool, dispatch.after_error(batch.jobs, error, reason))
 

@@ -1,0 +1,43 @@
+"""The `torus` command. Each command imports what it needs when it is called: help and score never load Ray."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+EXIT_USAGE = 2
+EXIT_STOPPED = 3
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code.
+
+    0 done, 1 finished with failed units or a check that found something, 2 bad usage or input (nothing started), 3
+    stopped before the end (the same command goes on).
+    """
+    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _run(arguments: list[str]) -> int:
+    import click
+
+    from torus_ray.cli.app import app
+    from torus_ray.errors import TorusError
+
+    try:
+        return int(app(arguments, standalone_mode=False, prog_name="torus") or 0)
+    except TorusError as error:
+        print(error.render(), file=sys.stderr)
+        return error.exit_code
+    except click.exceptions.Exit as end:
+        return int(end.exit_code)
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return EXIT_USAGE
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        print("stopped; what is done stays, and the same command goes on from there", file=sys.stderr)
+        return EXIT_STOPPED
+    except BrokenPipeError:
+        # The reader of a pipe went away (`torus report | head`): nothing to say, nobody to say it to.
+        sys.stderr.close()
+        return 0

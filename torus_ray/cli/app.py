@@ -1,0 +1,23 @@
+"""The command tree: one function a command, each in the module of its subject."""
+
+from __future__ import annotations
+
+import typer
+
+from torus_ray.cli import bank, env, run, systems
+
+app = typer.Typer(
+    name="torus",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="TORUS: does a unified audio model agree with itself? It renders, edits twice and answers questions about "
+    "its own clips; torus runs that for any model and turns the answers into numbers with intervals.",
+)
+
+app.command("run")(run.run)
+app.command("systems")(systems.systems)
+app.command("doctor")(systems.doctor)
+app.add_typer(env.app, name="env")
+app.add_typer(bank.app, name="bank")

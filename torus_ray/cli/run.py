@@ -1,0 +1,251 @@
+"""`torus run`: evaluate systems on a bank."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from torus_ray.errors import InputError
+
+if TYPE_CHECKING:
+    from torus_ray.bank.load import Bank
+    from torus_ray.bank.schema import Test
+    from torus_ray.engine.session import RunResult
+    from torus_ray.protocol.graph import Arm
+    from torus_ray.systems import System
+
+DEFAULT_RESULTS = Path("results")
+
+
+def run(
+    systems: Annotated[
+        list[str] | None, typer.Argument(help="Systems by name, or paths to their cards.", show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A model class of your own: FILE.py:CLASS, run by this Python.")
+    ] = None,
+    generator: Annotated[str | None, typer.Option(help="Compose a system: whose generate head.")] = None,
+    editor: Annotated[
+        str | None, typer.Option(help="Compose a system: whose edit head (none: self-caption arm).")
+    ] = None,
+    listener: Annotated[str | None, typer.Option(help="Compose a system: whose caption and answer heads.")] = None,
+    bank: Annotated[
+        Path | None, typer.Option(help="A bank's folder (the project's own where nothing is said).", show_default=False)
+    ] = None,
+    tests: Annotated[str | None, typer.Option(help="Only tests whose id matches, e.g. 'speech-*'.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Only the first N tests; without it later, the run goes on.", min=1)
+    ] = None,
+    arms: Annotated[str | None, typer.Option(help="Edit modes: native, self-caption, or both with a comma.")] = None,
+    controls: Annotated[str | None, typer.Option(help="Control arms beside them: muted, swapped.")] = None,
+    seeds: Annotated[str, typer.Option(help="Seeds of rendering and answering, e.g. 0,1,2.")] = "0",
+    repeats: Annotated[int, typer.Option(help="How often each question is asked of a clip.", min=1)] = 1,
+    exact: Annotated[
+        bool, typer.Option(help="One request at a time where a head's replies depend on their batch.")
+    ] = False,
+    results: Annotated[Path, typer.Option(help="Where runs are kept.")] = DEFAULT_RESULTS,
+    address: Annotated[
+        str | None, typer.Option(help="A running Ray cluster; one of our own where nothing is said.")
+    ] = None,
+    inline: Annotated[bool, typer.Option(help="In this process, without Ray: for debugging an adapter.")] = False,
+    plan: Annotated[bool, typer.Option(help="Say what would be run, and stop.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object on standard output instead of a table.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option(help="No progress line.")] = False,
+) -> int:
+    """Evaluate systems on a bank: render, edit twice, caption, answer. The same command again goes on where it
+    stopped."""
+    from torus_ray.bank.load import load_bank
+    from torus_ray.cli.common import default_bank
+
+    chosen = choose_systems(systems or [], model=model, generator=generator, editor=editor, listener=listener)
+    loaded = load_bank(bank or default_bank())
+    selected = choose_tests(loaded, pattern=tests, limit=limit)
+    wanted = {system.name: choose_arms(system, arms=arms, controls=controls, seeds=seeds) for system in chosen}
+    if plan:
+        from torus_ray.cli.plan import print_plan
+
+        print_plan(chosen, loaded, selected, wanted, repeats=repeats, results=results, as_json=as_json)
+        return 0
+    if inline:
+        _borrow_environment(chosen)
+
+    from torus_ray.cli.progress import progress_line
+    from torus_ray.engine.session import RunOptions, run_system
+
+    ended: list[RunResult] = []
+    for system in chosen:
+        options = RunOptions(
+            results=results.absolute(),
+            tests=selected,
+            arms=wanted[system.name],
+            repeats=repeats,
+            exact=exact,
+            inline=inline,
+            address=address,
+            only_python=model is not None,
+        )
+        with progress_line(system.name, quiet=quiet or as_json) as line:
+            ended.append(run_system(system, loaded, options, watch=line.watch, tell=line.tell))
+    _print_results(ended, as_json=as_json)
+    return max(result.exit_code for result in ended)
+
+
+def _print_results(ended: list[RunResult], *, as_json: bool) -> None:
+    from torus_ray.report.tables import coherence_table
+    from torus_ray.report.terminal import print_table
+
+    folders = [folder for result in ended for folder in result.runs.values()]
+    table = coherence_table(folders)
+    if as_json:
+        told = [
+            {
+                "runs": {arm: str(folder) for arm, folder in result.runs.items()},
+                "units": dict(result.by_status),
+                "computed": result.computed,
+                "setup_s": round(result.setup_s, 3),
+                "evaluation_s": round(result.evaluation_s, 3),
+                "exit_code": result.exit_code,
+            }
+            for result in ended
+        ]
+        print(json.dumps({"systems": told, "table": table.rows}, indent=1))
+        return
+    print_table(table)
+    for result in ended:
+        if result.computed:
+            print(f"{result.computed} units in {result.evaluation_s:.1f} s, after {result.setup_s:.1f} s of set-up")
+        else:
+            print("nothing to do: every unit of this command has its row")
+        for folder in result.runs.values():
+            print(f"rows: {_shown(folder)}")
+
+
+def _shown(folder: Path) -> str:
+    """A path as short as it can be typed here."""
+    here = Path.cwd()
+    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
+
+
+# --- choosing ---------------------------------------------------------------------------------------------------------
+
+
+def choose_systems(
+    names: list[str], *, model: str | None, generator: str | None, editor: str | None, listener: str | None
+) -> list[System]:
+    """The systems that the command line asks for. Raises InputError."""
+    from torus_ray.systems import compose, load_system
+
+    composed = generator is not None or listener is not None or editor is not None
+    if sum((bool(names), model is not None, composed)) != 1:
+        raise InputError(
+            "say what to run in one way",
+            where="torus run",
+            expected="SYSTEM..., or --model FILE.py:CLASS, or --generator ID --listener ID",
+            mend="e.g. `torus run pocket`; `torus systems` lists what there is",
+        )
+    if model is not None:
+        from torus_ray.cli.model import system_of_model
+
+        return [system_of_model(model)]
+    if not composed:
+        return [load_system(name) for name in dict.fromkeys(names)]
+    if generator is None or listener is None:
+        raise InputError(
+            "a composed system needs a generator and a listener",
+            where="torus run",
+            expected="--generator ID --listener ID, and --editor ID where it edits natively",
+            mend="add what is missing",
+        )
+    return [
+        compose(
+            generator=load_system(generator),
+            editor=load_system(editor) if editor else None,
+            listener=load_system(listener),
+        )
+    ]
+
+
+def choose_tests(bank: Bank, *, pattern: str | None, limit: int | None) -> tuple[Test, ...]:
+    """The tests of a bank that match, in id order, at most `limit`. Raises InputError when none does."""
+    matching = tuple(test for test in bank.tests if pattern is None or fnmatchcase(test.id, pattern))
+    if not matching:
+        raise InputError(
+            f"no test matches {pattern!r}",
+            where="--tests",
+            expected=f"a pattern that matches some of {bank.tests[0].id} ... {bank.tests[-1].id}",
+            mend="`torus bank show` lists the ids",
+        )
+    return matching[:limit] if limit else matching
+
+
+def choose_arms(system: System, *, arms: str | None, controls: str | None, seeds: str) -> tuple[Arm, ...]:
+    """Edit modes x seeds, and their controls. Raises InputError for a word that is none of them."""
+    from torus_ray.protocol.graph import CONTROLS, Arm
+    from torus_ray.systems import EDIT_MODES
+
+    modes = _words(arms, "--arms", EDIT_MODES) if arms is not None else list(system.edit_modes)
+    wanted_controls = _words(controls, "--controls", CONTROLS) if controls is not None else []
+    numbers = []
+    for word in seeds.split(","):
+        if not word.strip().isdecimal():
+            raise InputError(
+                f"{word.strip()!r} is no seed", where="--seeds", expected="whole numbers, e.g. 0,1,2", mend="mend it"
+            )
+        numbers.append(int(word))
+    wanted = [Arm(mode, seed) for mode in EDIT_MODES if mode in modes for seed in dict.fromkeys(numbers)]
+    return tuple(wanted + [Arm(arm.edit_mode, arm.seed, c) for arm in wanted for c in CONTROLS if c in wanted_controls])
+
+
+def _words(text: str, option: str, known: tuple[str, ...]) -> list[str]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = [word for word in words if word not in known]
+    if unknown or not words:
+        raise InputError(
+            f"{option} has {', '.join(map(repr, unknown)) or 'nothing'}",
+            where=option,
+            expected="one or more of " + ", ".join(known),
+            mend="mend the word",
+        )
+    return words
+
+
+# --- inline in a model's environment ----------------------------------------------------------------------------------
+
+_BORROWED = "TORUS_INLINE_ENVIRONMENT"
+
+
+def _borrow_environment(systems: list[System]) -> None:
+    """Go on in the interpreter of the systems' environment, with this one's packages behind its own.
+
+    Inline runs an adapter in this process, so this process must be its environment's. Returns where it already is.
+    """
+    from torus_ray.engine.environments import environments_root, find_environment, interpreter, preflight
+
+    names = {host.card.environment for system in systems for host in system.hosts.values()}
+    if len(names) > 1:
+        raise InputError(
+            f"--inline is one process, the hosts want {len(names)} environments: {', '.join(sorted(names))}",
+            where="--inline",
+            expected="systems of one environment",
+            mend="run them with Ray (leave --inline out), or one system at a time",
+        )
+    (name,) = names
+    if name == "inherit" or os.environ.get(_BORROWED) == name:
+        return
+    spec = find_environment(name)
+    preflight(spec).raise_for_findings()
+    python = interpreter(spec, environments_root())
+    paths = [path for path in sys.path if path]
+    start = "import sys, json; sys.path += [p for p in json.loads(sys.argv.pop(1)) if p not in sys.path]; from
+    torus_ray.cli import main; main()" threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS"), "1") environment = {**os.environ, **spec.env_vars, **threads, "HF_HUB_OFFLINE": "1",
+    _BORROWED: name} sys.stdout.flush()
+    os.execve(python, [str(python), "-c", start, json.dumps(paths), *sys.argv[1:]], environment)

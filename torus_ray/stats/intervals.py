@@ -1,0 +1,188 @@
+"""Intervals over whole tests (METRICS 2, STATS 1): a drawn test brings all its questions or clips.
+
+A statistic here is a ratio sum(values) / sum(totals) over tests: right answers / questions, errors / words, summed KL /
+clips. Arrays are (n_tests,) for one such ratio or (n_tests, k) for k of them over the same number of tests.
+Sources: METRICS `ci.cluster_percentile` (the paper's column); STATS 1 for bootstrap-t; Wilson 1927.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+RESAMPLES = 10_000
+SEED = 0
+LEVEL = 0.95
+CHUNK_CELLS = 2_000_000
+
+Array = NDArray[np.float64]
+Method = Literal["percentile", "bootstrap_t", "wilson"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Limits in the unit of the statistic."""
+
+    lo: float
+    hi: float
+    method: Method
+
+    @property
+    def half_width(self) -> float:
+        """The number printed behind +-."""
+        return (self.hi - self.lo) / 2
+
+    def scaled(self, factor: float) -> Interval:
+        return Interval(self.lo * factor, self.hi * factor, self.method)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A ratio with the paper's interval (percentile) and the recommended one. None: undefined."""
+
+    value: float
+    tests: int
+    percentile: Interval | None
+    recommended: Interval | None
+
+
+def estimate(values: ArrayLike, totals: ArrayLike, *, bounds: tuple[float, float] | None = None) -> Estimate:
+    """One ratio over tests: `values`, `totals` (n_tests,). See :func:`estimates`."""
+    return estimates(np.asarray(values, float)[:, None], np.asarray(totals, float)[:, None], bounds=bounds)[0]
+
+
+def estimates(
+    values: ArrayLike,
+    totals: ArrayLike,
+    *,
+    bounds: tuple[float, float] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> list[Estimate]:
+    """k ratios over equally many tests: `values`, `totals` (n_tests, k); all share the same resamples.
+
+    bounds: the least and largest possible ratio: bootstrap-t limits are cut there. Where the tests do not vary, a
+    proportion (bounds 0 and 1) gets Wilson's interval with n = tests, anything else none. One test: no interval at all.
+    Raises ValueError on no tests, totals that are not above 0, or anything not finite.
+    """
+    v, m = np.asarray(values, float), np.asarray(totals, float)
+    if v.ndim != 2 or v.shape != m.shape or not len(v):
+        raise ValueError(f"values and totals are (n_tests, k) with n_tests > 0, got {v.shape} and {m.shape}")
+    if not (np.isfinite(v).all() and np.isfinite(m).all() and (m > 0).all()):
+        raise ValueError("values are finite and totals finite and above 0 for every test")
+    n = len(v)
+    ratio = v.sum(axis=0) / m.sum(axis=0)
+    if n == 1:
+        return [Estimate(float(value), 1, None, None) for value in ratio]
+    residual = v - ratio * m
+    # Tests that all have one ratio leave rounding noise here, never a spread.
+    steady = np.abs(residual).max(axis=0) <= 1e-12 * np.maximum(np.abs(v).max(axis=0), 1e-300)
+    shift, t = _resampled(residual, m, resamples, seed)
+    low, high = _ranks(resamples, level)
+    shift.sort(axis=0)
+    t.sort(axis=0)
+    error = np.sqrt(n / (n - 1) * (residual**2).sum(axis=0)) / m.sum(axis=0)
+    made = []
+    for j, value in enumerate(map(float, ratio)):
+        if steady[j]:
+            wilson = wilson_interval(value, n, level) if bounds == (0, 1) else None
+            made.append(Estimate(value, n, Interval(value, value, "percentile"), wilson))
+            continue
+        percentile = Interval(value + float(shift[low, j]), value + float(shift[high, j]), "percentile")
+        limits = value - float(t[high, j] * error[j]), value - float(t[low, j] * error[j])
+        made.append(Estimate(value, n, percentile, _within(limits, bounds)))
+    return made
+
+
+def _ranks(resamples: int, level: float) -> tuple[int, int]:
+    """Places of the lower and upper limit among sorted replicates: order statistics, so limits stay on the grid."""
+    tail = (1 - level) / 2
+    low = max(int(np.floor(tail * (resamples - 1))), 0)
+    return low, resamples - 1 - low
+
+
+def _within(limits: tuple[float, float], bounds: tuple[float, float] | None) -> Interval | None:
+    low, high = map(float, limits)
+    if bounds:
+        low, high = max(low, float(bounds[0])), min(high, float(bounds[1]))
+    return Interval(low, high, "bootstrap_t") if np.isfinite(low) and np.isfinite(high) else None
+
+
+def _resampled(residual: Array, totals: Array, resamples: int, seed: int) -> tuple[Array, Array]:
+    """Shift of the ratio and its studentised form in each resample, both (resamples, k).
+
+    With e = v - r m the shift is sum(e*) / sum(m*), and its squared error n/(n-1) sum((e* - shift m*)^2) / sum(m*)^2.
+    """
+    n, k = residual.shape
+    stacked = np.hstack([residual, totals, residual**2, residual * totals, totals**2])
+    shifts, ts = np.empty((resamples, k)), np.empty((resamples, k))
+    floor = 1e-12 * (residual**2).sum(axis=0)
+    for start, weights in _weights(n, resamples, seed):
+        e, m, ee, em, mm = np.split(weights @ stacked, 5, axis=1)
+        shift = e / m
+        spread = ee - 2 * shift * em + shift**2 * mm
+        # A resample whose tests are all alike has no error of its own: its t is 0 or without limit.
+        spread = np.where(spread > floor, spread, 0.0)
+        error = np.sqrt(n / (n - 1) * spread) / m
+        still = np.where(np.abs(e) <= 1e-9 * np.sqrt(ee), 0.0, np.copysign(np.inf, e))
+        rows = slice(start, start + len(weights))
+        shifts[rows] = shift
+        ts[rows] = np.where(error > 0, shift / np.where(error > 0, error, 1.0), still)
+    return shifts, ts
+
+
+def _weights(n: int, resamples: int, seed: int) -> Iterator[tuple[int, Array]]:
+    """(first row, how often each of n tests is drawn (rows, n)) in blocks that keep memory small for any n."""
+    rng = np.random.default_rng([seed, n])
+    rows = max(1, CHUNK_CELLS // n)
+    for start in range(0, resamples, rows):
+        count = min(rows, resamples - start)
+        drawn = rng.integers(0, n, size=(count, n), dtype=np.int64)
+        drawn += n * np.arange(count)[:, None]
+        yield start, np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n).astype(np.float64)
+
+
+def wilson_interval(share: float, n: float, level: float = LEVEL) -> Interval:
+    """Wilson's score interval of a proportion `share` among `n`."""
+    z2 = NormalDist().inv_cdf(0.5 + level / 2) ** 2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 / n * (share * (1 - share) + z2 / (4 * n))) / (1 + z2 / n)
+    # At 0 and 1 one limit is the share itself; rounding must not put it beyond.
+    low, high = float(min(centre - half, share)), float(max(centre + half, share))
+    return Interval(max(low, 0.0), min(high, 1.0), "wilson")
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How alike the answers of a test are. None: undefined (one test, one question a test, or no variation)."""
+
+    icc: float | None
+    design_effect: float | None
+    effective_n: float | None
+
+
+def dependence(correct: ArrayLike, totals: ArrayLike) -> Dependence:
+    """Intra-test correlation (one-way ANOVA), design effect 1 + (m - 1) icc and questions / design effect.
+
+    correct, totals: (n_tests,) counts. m is Kish's mean cluster size sum(m^2) / sum(m).
+    """
+    c, m = np.asarray(correct, float), np.asarray(totals, float)
+    k, total = len(c), float(m.sum())
+    if k < 2 or total <= k:
+        return Dependence(None, None, None)
+    share = c.sum() / total
+    between = float((m * (c / m - share) ** 2).sum()) / (k - 1)
+    within = float((c * (1 - c / m)).sum()) / (total - k)
+    size = (total - float((m**2).sum()) / total) / (k - 1)
+    whole = between + (size - 1) * within
+    if whole <= 0:
+        return Dependence(None, None, None)
+    icc = (between - within) / whole
+    effect = 1 + (float((m**2).sum()) / total - 1) * icc
+    return Dependence(icc, effect, total / effect) if effect > 1e-9 else Dependence(icc, None, None)
