@@ -219,6 +219,12 @@ def _words(text: str, option: str, known: tuple[str, ...]) -> list[str]:
 
 # --- inline in a model's environment ----------------------------------------------------------------------------------
 
+_START = """
+import json, sys
+sys.path += [path for path in json.loads(sys.argv.pop(1)) if path not in sys.path]
+from torus_ray.cli import main
+main()
+"""
 _BORROWED = "TORUS_INLINE_ENVIRONMENT"
 
 
@@ -244,8 +250,7 @@ def _borrow_environment(systems: list[System]) -> None:
     preflight(spec).raise_for_findings()
     python = interpreter(spec, environments_root())
     paths = [path for path in sys.path if path]
-    start = "import sys, json; sys.path += [p for p in json.loads(sys.argv.pop(1)) if p not in sys.path]; from
-    torus_ray.cli import main; main()" threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS"), "1") environment = {**os.environ, **spec.env_vars, **threads, "HF_HUB_OFFLINE": "1",
-    _BORROWED: name} sys.stdout.flush()
-    os.execve(python, [str(python), "-c", start, json.dumps(paths), *sys.argv[1:]], environment)
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment = {**os.environ, **spec.env_vars, **threads, "HF_HUB_OFFLINE": "1", _BORROWED: name}
+    sys.stdout.flush()
+    os.execve(python, [str(python), "-c", _START, json.dumps(paths), *sys.argv[1:]], environment)
