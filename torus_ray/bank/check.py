@@ -204,6 +204,21 @@ def repeated_prompts(bank: Bank) -> Iterator[Finding]:
             seen.setdefault(text, f"{test.id}.{name}")
 
 
+def question_ids(bank: Bank) -> Iterator[Finding]:
+    """Questions of a stage are q1, q2, q3, so that an item's name can be guessed."""
+    expected = [f"q{number}" for number in range(1, QUESTIONS_PER_STAGE + 1)]
+    named = {
+        f"{test.id}.{name}": ids
+        for test in bank.tests
+        for name in STAGES
+        if (ids := [question.id for question in test.stage(name).questions]) != expected
+    }
+    if named:
+        where, ids = next(iter(named.items()))
+        message = f"{len(named)} stages name their questions otherwise, the first is {where}: {', '.join(ids)}"
+        yield Finding("warning", message, f"name them {', '.join(expected)}")
+
+
 # --- one test ---------------------------------------------------------------------------------------------------------
 
 
@@ -234,14 +249,6 @@ def speech_is_quoted(test: Test, name: StageName, stage: Stage) -> Iterator[Find
     if stage.transcript is None and (stage.spec.voices or _QUOTED.search(stage.prompt)):
         message = "somebody speaks, and there is no transcript"
         yield Finding("warning", message, "write the words heard into `transcript`", test.id, name)
-
-
-def question_ids(test: Test, name: StageName, stage: Stage) -> Iterator[Finding]:
-    expected = [f"q{number}" for number in range(1, QUESTIONS_PER_STAGE + 1)]
-    found = [question.id for question in stage.questions]
-    if found != expected:
-        message = f"the questions are named {', '.join(found)}"
-        yield Finding("warning", message, f"name them {', '.join(expected)}", test.id, name)
 
 
 def spec_times(test: Test, name: StageName, stage: Stage) -> Iterator[Finding]:
@@ -295,12 +302,12 @@ BANK_RULES: tuple[Callable[[Bank], Iterator[Finding]], ...] = (
     longest_answers,
     one_sided_answers,
     repeated_prompts,
+    question_ids,
 )
 TEST_RULES: tuple[Callable[[Test], Iterator[Finding]], ...] = (shared_question,)
 STAGE_RULES: tuple[Callable[[Test, StageName, Stage], Iterator[Finding]], ...] = (
     prompt_length,
     speech_is_quoted,
-    question_ids,
     spec_times,
 )
 QUESTION_RULES: tuple[Callable[[Test, StageName, Stage, Question], Iterator[Finding]], ...] = (

@@ -11,6 +11,7 @@ import gzip
 import json
 import math
 import string
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -98,8 +99,8 @@ def load_bank(path: Path) -> Bank:
         raise BankError(str(path), [Problem(str(path), what, expected, "give the path of a bank's folder")])
     files = sorted(file for file in path.glob("*.json") if file.name != CARD_FILE)
     problems: list[Problem] = []
-    card = _read(BankCard, CARD_FILE, card_file.read_bytes(), problems)
-    tests = {file.name: _read(Test, file.name, file.read_bytes(), problems) for file in files}
+    card = _read_file(BankCard, card_file, problems)
+    tests = {file.name: _read_file(Test, file, problems) for file in files}
     problems += _name_problems({name: test.id for name, test in tests.items() if test})
     if not files:
         problems.append(Problem(str(path), "the bank is empty", "one JSON file a test", "add <test id>.json files"))
@@ -119,7 +120,7 @@ def from_snapshot(data: bytes) -> Bank:
     name = "bank snapshot"
     try:
         lines = gzip.decompress(data).splitlines()
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise BankError(name, [Problem(name, f"not a readable gzip file ({error})", "a whole snapshot")]) from error
     problems: list[Problem] = []
     card = _read(BankCard, f"{name} line 1", lines[0] if lines else b"", problems)
@@ -145,8 +146,17 @@ class _RepeatedKey(ValueError):
 
 
 def _refuse_repeats(pairs: list[tuple[str, Any]]) -> None:
-    if len({name for name, _ in pairs}) != len(pairs):
+    if len(dict(pairs)) != len(pairs):
         raise _RepeatedKey
+
+
+def _read_file(model: type[Document], file: Path, problems: list[Problem]) -> Document | None:
+    try:
+        return _read(model, file.name, file.read_bytes(), problems)
+    except OSError as error:
+        message = f"cannot be read ({error.strerror})"
+        problems.append(Problem(file.name, message, "a readable file", "mend its permissions or take it away"))
+        return None
 
 
 def _read(model: type[Document], file: str, data: bytes, problems: list[Problem]) -> Document | None:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torus_ray.bank.load import Bank
 from torus_ray.bank.schema import Test
@@ -24,7 +25,7 @@ def print_plan(
     as_json: bool,
 ) -> None:
     """Hosts, arms and units of each system. What is done already is not taken off: that is found out by running."""
-    told = []
+    told: list[dict[str, Any]] = []
     for system in systems:
         graph = build_graph(system=system.name, bank=bank, tests=tests, arms=arms[system.name], repeats=repeats)
         counts = Counter((node.arm.name, node.kind) for node in graph for _ in node.units)
@@ -53,8 +54,8 @@ def print_plan(
     print(f"bank {bank.card.name}@{bank.hash[:8]}, results in {results}")
     for entry in told:
         print(f"{entry['system']}: {entry['tests']} tests")
-        for name, host in dict(entry["hosts"]).items():  # type: ignore[call-overload]
+        for name, host in entry["hosts"].items():
             needs = f"{host['num_cpus']:g} CPU, {host['num_gpus']:g} GPU, {host['memory_gb']:g} GB"
             print(f"  host {name} ({host['environment']}; {needs} a replica): {', '.join(host['heads'])}")
-        for arm, units in dict(entry["units"]).items():  # type: ignore[call-overload]
+        for arm, units in entry["units"].items():
             print(f"  arm {arm}: " + ", ".join(f"{count} {kind}s" for kind, count in units.items()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ def systems(as_json: Annotated[bool, typer.Option("--json", help="One JSON objec
     """List the systems: what each can do, its arms, its environment, its licence, and how far it is proven."""
     from torus_ray.systems import list_cards, read_card
 
-    told = []
+    told: list[dict[str, Any]] = []
     for name, path in sorted(list_cards().items()):
         system = read_card(path)
         abilities: dict[str, list[str]] = {}
@@ -35,7 +35,7 @@ def systems(as_json: Annotated[bool, typer.Option("--json", help="One JSON objec
         return 0
     for entry in told:
         print(f"{entry['system']}  ({entry['title']})")
-        for operation, types in dict(entry["heads"]).items():  # type: ignore[call-overload]
+        for operation, types in entry["heads"].items():
             print(f"  {operation}: {', '.join(types)}")
         print(f"  arms: {', '.join(entry['arms'])}; environment: {', '.join(entry['environments'])}")
         print(f"  proven: {entry['proven']}; licence: {entry['licence'] or 'not stated'}")

@@ -17,11 +17,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from torus_ray.store.errors import ManifestError
 from torus_ray.store.files import sha256_of, write_atomic
 from torus_ray.store.layout import PARTS_LIST, TABLES_FOLDER, PartName, parse_part, parts_in, table_folder
 from torus_ray.store.tables import HISTORY_TABLES, SCHEMAS
 
-COVERS = b"torus.covers_from"
+COVERS = "torus.covers_from"
 MERGE_PARTS = 16
 """So many parts of one size class, its rows a power of this, are merged into one of the next class."""
 MERGE_ROWS_MAX = 131_072
@@ -48,8 +49,9 @@ def open_part(path: Path) -> pq.ParquetFile:
 
 def covered_from(file: pq.ParquetFile, name: PartName) -> PartName:
     """From which name on a part replaces what is older than itself."""
-    metadata = file.schema_arrow.metadata or {}
-    return (parse_part(metadata[COVERS].decode()) or name) if COVERS in metadata else name
+    metadata = file.metadata.metadata or {}
+    covers = metadata.get(COVERS.encode(), b"").decode()
+    return parse_part(covers) or name
 
 
 def live_parts(folder: Path) -> tuple[list[Part], list[PartName]]:
@@ -116,14 +118,14 @@ def merge(
     # With nothing left before them, they stand for all that ever was: a part that somebody lost is no gap any more.
     whole = parts[0].name == next(iter(parts_in(folder)), None)
     oldest = PartName(0, 0) if whole else min(part.covers_from for part in parts)
-    schema = SCHEMAS[table].with_metadata({COVERS: oldest.file_name.encode()})
     rows = 0
 
     def content(file: BinaryIO) -> None:
         nonlocal rows
-        with _writer(file, schema) as writer:
+        with _writer(file, SCHEMAS[table]) as writer:
+            writer.add_key_value_metadata({COVERS: oldest.file_name})
             for group in _regrouped(_current(table, folder, parts)):
-                writer.write_table(group.cast(schema))
+                writer.write_table(group)
                 rows += group.num_rows
 
     write_atomic(folder / name.file_name, content, before_rename=written)
@@ -147,11 +149,22 @@ def aligned(table: str, rows: pa.Table, columns: Sequence[str] | None = None) ->
 
 
 def read_parts_list(run: Path) -> dict[str, dict[str, str]]:
-    """The sha256 of each part by table and file name, as of the last merge or close; empty before the first."""
+    """The sha256 of each part by table and file name, as of the last merge or close; empty before the first.
+
+    Raises ManifestError where it cannot be read.
+    """
     path = run / TABLES_FOLDER / PARTS_LIST
     if not path.exists():
         return {}
-    listed: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        listed: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ManifestError(
+            f"{path} cannot be read: {error}",
+            where=str(path),
+            expected="the list of parts as the engine wrote it",
+            mend="delete it: it is written anew, and until then a lost part shows only by a gap or by its units",
+        ) from error
     return listed
 
 
@@ -182,7 +195,16 @@ def _readable(path: Path) -> bool:
 
 
 def _writer(sink: BinaryIO | pa.BufferOutputStream, schema: pa.Schema) -> pq.ParquetWriter:
-    return pq.ParquetWriter(sink, schema, compression="zstd", compression_level=1, write_page_checksum=True)
+    # Most parts hold a few rows: without statistics and Arrow's own copy of the schema they are half as large.
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        write_page_checksum=True,
+        write_statistics=False,
+        store_schema=False,
+    )
 
 
 def _size_class(rows: int) -> int:

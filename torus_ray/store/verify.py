@@ -102,7 +102,11 @@ def _manifest(run: Path) -> Iterator[Finding]:
 
 
 def _parts(run: Path) -> Iterator[Finding]:
-    listed = read_parts_list(run)
+    listed: dict[str, dict[str, str]] = {}
+    try:
+        listed = read_parts_list(run)
+    except ManifestError as error:
+        yield Finding("broken_list", error.where, error.message)
     for table in TABLES:
         folder = table_folder(run, table)
         live, _ = live_parts(folder)

@@ -28,6 +28,7 @@ from torus_ray.store.parts import (
     merge,
     merge_candidates,
     part_bytes,
+    read_parts_list,
     unreadable,
     write_parts_list,
 )
@@ -73,6 +74,7 @@ class Writer:
         self._run, self._lease, self._clips, self._fault, self._on_failure = run, lease, clips, fault, on_failure
         self._parts: dict[str, list[Part]] = {}
         self._seq = dict.fromkeys(TABLES, 0)
+        read_parts_list(run)  # That it cannot be read is said now, not at the first merge.
         for table in TABLES:
             folder = table_folder(run, table)
             make_folder(folder)

@@ -1,0 +1,159 @@
+"""Intervals against the oracle's exact limits, and what must hold for any counts."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torus_ray.stats.intervals import Estimate, dependence, estimate, estimates, wilson_interval
+
+ORACLE: dict[str, Any] = json.loads((Path(__file__).parents[1] / "oracles" / "bootstrap.json").read_text())
+
+
+def counts(case: dict[str, Any]) -> tuple[list[int], list[int]]:
+    return [row.count("1") for row in case["table"]], [len(row) for row in case["table"]]
+
+
+@pytest.mark.parametrize("case", ORACLE["accuracy_cases"], ids=lambda case: str(case["name"]))
+def test_percentile_limits_of_the_oracle(case: dict[str, Any]) -> None:
+    found = estimate(*counts(case), bounds=(0, 1))
+    assert found.percentile
+    assert 100 * found.value == pytest.approx(case["accuracy_pct"])
+    limits = [100 * found.percentile.lo, 100 * found.percentile.hi]
+    assert limits == pytest.approx(case["exact_percentile_pct"], abs=case["tolerance_pct"])
+
+
+@pytest.mark.parametrize("case", ORACLE["accuracy_cases"], ids=lambda case: str(case["name"]))
+def test_correlation_of_the_oracle(case: dict[str, Any]) -> None:
+    found = dependence(*counts(case))
+    assert found.icc == (None if case["icc_anova"] is None else pytest.approx(case["icc_anova"]))
+    if found.icc is not None:
+        assert found.design_effect == pytest.approx(1 + (case["per_test"] - 1) * found.icc)
+        assert found.effective_n == pytest.approx(case["total"] / found.design_effect)
+
+
+def test_a_pooled_error_rate_of_the_oracle() -> None:
+    (case,) = ORACLE["ratio_cases"]
+    found = estimate(case["errors"], case["words"])
+    assert found.percentile
+    assert found.value == pytest.approx(case["point"])
+    assert [found.percentile.lo, found.percentile.hi] == pytest.approx(case["mc_100k"], abs=case["tolerance"])
+
+
+def test_a_mean_over_clips_of_the_oracle() -> None:
+    (case,) = ORACLE["mean_cases"]
+    clips = np.array(case["per_test"])
+    found = estimate(clips.sum(axis=1), [clips.shape[1]] * len(clips))
+    assert found.percentile
+    assert found.value == pytest.approx(case["point"])
+    assert [found.percentile.lo, found.percentile.hi] == pytest.approx(case["mc_100k"], abs=case["tolerance"])
+
+
+def test_bootstrap_t_equals_a_plain_loop() -> None:
+    rng = np.random.default_rng(5)
+    totals = rng.integers(3, 10, 12).astype(float)
+    right = rng.binomial(totals.astype(int), 0.4).astype(float)
+
+    def ratio_and_error(c: Any, m: Any) -> tuple[float, float]:
+        ratio = c.sum() / m.sum()
+        return ratio, float(np.sqrt(len(c) / (len(c) - 1) * ((c - ratio * m) ** 2).sum()) / m.sum())
+
+    ratio, error = ratio_and_error(right, totals)
+    ts = []
+    for _ in range(20_000):
+        drawn = rng.integers(0, 12, 12)
+        again, spread = ratio_and_error(right[drawn], totals[drawn])
+        ts.append((again - ratio) / spread)
+    low, high = np.percentile(ts, [2.5, 97.5])
+    found = estimate(right, totals, bounds=(0, 1)).recommended
+    assert found
+    assert found.method == "bootstrap_t"
+    assert [found.lo, found.hi] == pytest.approx([ratio - high * error, ratio - low * error], abs=0.01)
+
+
+def test_bootstrap_t_holds_what_it_promises_with_few_tests() -> None:
+    """STATS 1: 16 tests of 9 questions, p 0.5, correlation 0.15: coverage about 95%, the percentile interval's less."""
+    rng = np.random.default_rng(3)
+    share = rng.beta(0.5 * (1 / 0.15 - 1), 0.5 * (1 / 0.15 - 1), size=(16, 400))
+    found = estimates(rng.binomial(9, share), np.full((16, 400), 9.0), bounds=(0, 1), resamples=2000)
+    covered = {
+        method: np.mean([each.lo <= 0.5 <= each.hi for one in found if (each := getattr(one, method))])
+        for method in ("percentile", "recommended")
+    }
+    assert 0.92 <= covered["recommended"] <= 0.985
+    assert covered["percentile"] < covered["recommended"]
+
+
+def test_one_test_has_no_interval() -> None:
+    assert estimate([4], [9], bounds=(0, 1)) == Estimate(4 / 9, 1, None, None)
+    assert dependence([4], [9]).icc is None
+
+
+def test_tests_that_do_not_vary_get_wilson_with_n_tests() -> None:
+    found = estimate([9] * 16, [9] * 16, bounds=(0, 1))
+    assert found.recommended == wilson_interval(1, 16)
+    assert found.recommended.hi == 1
+    assert found.recommended.lo == pytest.approx(0.8064, abs=1e-4)
+    level = estimate([3, 3, 3], [9, 9, 9], bounds=(0, 1))
+    assert level.recommended == wilson_interval(1 / 3, 3)
+    assert level.percentile
+    assert level.percentile.half_width == 0
+
+
+def test_a_difference_that_does_not_vary_has_no_recommended_interval() -> None:
+    assert estimate([1, 1, 1], [9, 9, 9], bounds=(-1, 1)).recommended is None
+
+
+def test_wilson_of_known_counts() -> None:
+    for right, low, high in ((30, 59.8, 85.8), (19, 32.9, 62.5)):
+        found = wilson_interval(right / 40, 40).scaled(100)
+        assert (round(found.lo, 1), round(found.hi, 1)) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("values", "totals"), [([], []), ([1, 2], [3, 0]), ([1, float("nan")], [3, 3]), ([1, 2], [3, 3, 3])]
+)
+def test_what_cannot_be_estimated_is_refused(values: list[float], totals: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"n_tests|finite|inhomogeneous"):
+        estimate(values, totals)
+
+
+COUNTS = st.lists(st.tuples(st.integers(0, 9), st.integers(9, 12)), min_size=2, max_size=20)
+
+
+@settings(max_examples=25)
+@given(COUNTS)
+def test_limits_lie_in_order_around_the_value_and_in_bounds(tests: list[tuple[int, int]]) -> None:
+    values, totals = zip(*tests, strict=True)
+    found = estimate(values, totals, bounds=(0, 1))
+    assert found.percentile
+    assert found.recommended
+    for each in (found.percentile, found.recommended):
+        assert -1e-12 <= each.lo <= each.hi <= 1 + 1e-12
+    assert found.recommended.lo - 1e-9 <= found.value <= found.recommended.hi + 1e-9
+
+
+@settings(max_examples=10)
+@given(COUNTS)
+def test_a_ratio_has_the_same_interval_alone_and_in_company(tests: list[tuple[int, int]]) -> None:
+    values, totals = (np.array(column, float) for column in zip(*tests, strict=True))
+    company = estimates(np.column_stack([totals - values, values]), np.column_stack([totals, totals]), bounds=(0, 1))
+    alone = estimate(values, totals, bounds=(0, 1))
+    for one, other in ((alone.percentile, company[1].percentile), (alone.recommended, company[1].recommended)):
+        assert one
+        assert other
+        assert (one.lo, one.hi) == pytest.approx((other.lo, other.hi), abs=1e-9)
+
+
+def test_seven_systems_on_many_tests_take_a_fraction_of_a_second() -> None:
+    values = np.random.default_rng(0).integers(0, 10, (432, 7))
+    start = time.process_time()
+    estimates(values, np.full((432, 7), 9.0), bounds=(0, 1))
+    assert time.process_time() - start < 0.5
