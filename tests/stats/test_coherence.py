@@ -91,9 +91,9 @@ def test_tests_that_are_all_right_have_wilson_beside_a_point() -> None:
 
 def test_groups_are_sorted_and_keep_their_types(answers: pl.DataFrame) -> None:
     two = pl.concat([answers.with_columns(system=pl.lit(name), shift=number) for number, name in enumerate("ba")])
-    found = coherence(two, ["system", "shift"])
+    found = coherence(two, ["system", "option_shift"])
     assert found["system"].to_list() == ["a", "b"]
-    assert found.schema["shift"] == two.schema["shift"]
+    assert found.schema["option_shift"] == two.schema["shift"]
     assert found["ci_lo"][0] == found["ci_lo"][1]
 
 

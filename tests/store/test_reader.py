@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import time
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.store.sample import answer
-from torus_ray.store import LocalRunStore, current_rows
+from torus_ray.store import LocalRunStore, StoreError, current_rows
 from torus_ray.store.layout import table_folder
 from torus_ray.store.parts import part_bytes
 from torus_ray.store.tables import SCHEMAS, TABLES, to_arrow
@@ -40,6 +41,20 @@ def test_a_part_from_before_a_column_was_added_reads_as_null(tmp_path: Path) -> 
     pq.write_table(old, folder / "000001-000001.parquet")
     row = current_rows(tmp_path, "answers").row(0, named=True)
     assert (row["reply"], row["rule"], row["correct_strict"]) == ("B", None, None)
+
+
+def test_a_machine_that_cannot_read_now_does_not_make_a_part_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LocalRunStore(tmp_path) as store:
+        store.append("answers", [answer("t1", "q1", None)])
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(pq, "ParquetFile", refuse)
+    with pytest.raises(StoreError, match="Too many open files"):
+        current_rows(tmp_path, "answers")
 
 
 def test_a_hundred_thousand_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

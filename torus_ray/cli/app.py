@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from torus_ray.cli import bank, env, run, systems
+from torus_ray.cli import bank, env, exchange, replay, report, run, score, show, systems, verify
 
 app = typer.Typer(
     name="torus",
@@ -17,7 +17,14 @@ app = typer.Typer(
 )
 
 app.command("run")(run.run)
+app.command("score")(score.score)
+app.command("report")(report.report)
+app.command("show")(show.show)
+app.command("replay")(replay.replay)
+app.command("verify")(verify.verify)
 app.command("systems")(systems.systems)
 app.command("doctor")(systems.doctor)
 app.add_typer(env.app, name="env")
 app.add_typer(bank.app, name="bank")
+app.add_typer(exchange.export_app, name="export")
+app.add_typer(exchange.import_app, name="import")

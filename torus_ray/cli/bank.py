@@ -28,14 +28,16 @@ def check(
     from torus_ray.bank.check import check_bank
 
     bank = _load(path)
-    findings = check_bank(bank)
+    report = check_bank(bank)
+    findings = report.findings
     if as_json:
         print(json.dumps([finding.__dict__ for finding in findings], indent=1))
         return 1 if findings else 0
     for finding in findings:
         print(finding.render())
-    questions = sum(len(stage.questions) for test in bank.tests for stage in _stages(test).values())
-    print(f"{bank.card.name}@{bank.hash[:8]}: {len(bank.tests)} tests, {questions} questions, {len(findings)} findings")
+    print(
+        f"{bank.card.name}@{bank.hash[:8]}: {report.tests} tests, {report.questions} questions, {len(findings)} findings"
+    )
     return 1 if findings else 0
 
 

@@ -20,24 +20,12 @@ from typing import Any
 import psutil
 import ray
 
+from torus_ray.engine.ray_variables import set_ray_variables
 from torus_ray.protocol.executor import EngineStop
 
 SESSION_VARIABLE = "TORUS_SESSION"
 OBJECT_STORE_BYTES = 512 * 1024 * 1024
 GRACE_S = 5.0
-
-_FAST_HEALTH_CHECKS = {
-    # A dead raylet shows after about 1 s instead of 15 (PROBE.md D).
-    "RAY_health_check_initial_delay_ms": "500",
-    "RAY_health_check_period_ms": "500",
-    "RAY_health_check_timeout_ms": "2000",
-    "RAY_health_check_failure_threshold": "3",
-    # A driver started by `uv run` would otherwise have every worker build an environment of its own.
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
-}
-
 
 def sessions_folder() -> Path:
     """Where the running sessions of this user are noted."""
@@ -66,13 +54,12 @@ class Cluster:
 
     def start(self) -> None:
         """Start or join Ray. Raises EngineStop."""
-        for name, value in _FAST_HEALTH_CHECKS.items():
-            os.environ.setdefault(name, value)
+        set_ray_variables()
+        logging.getLogger("ray").setLevel(logging.ERROR)
         options: dict[str, Any] = {
             "runtime_env": {"working_dir": str(self.code)},
             "log_to_driver": False,
             "logging_level": logging.ERROR,
-            "configure_logging": False,
         }
         if self.own:
             os.environ[SESSION_VARIABLE] = self.session

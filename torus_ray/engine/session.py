@@ -16,7 +16,6 @@ from typing import Any
 import torus_ray
 from torus_ray.bank.load import Bank, snapshot
 from torus_ray.bank.schema import Test
-from torus_ray.engine.cluster import Cluster, reap_dead_sessions
 from torus_ray.engine.code import stage_code
 from torus_ray.engine.environments import (
     EnvironmentSpec,
@@ -28,7 +27,7 @@ from torus_ray.engine.environments import (
 from torus_ray.engine.hosts import HostPlan
 from torus_ray.engine.identity import environment_digest, weights_digest
 from torus_ray.engine.inline import InlineExecutor
-from torus_ray.engine.ray_executor import RayExecutor
+from torus_ray.engine.ray_variables import set_ray_variables
 from torus_ray.engine.runner import Runner, Watch
 from torus_ray.protocol.executor import EngineStop, Executor
 from torus_ray.protocol.graph import Arm, Node, build_graph
@@ -165,6 +164,10 @@ def _executor(
     if options.inline:
         plans = {name: HostPlan(host, str(host.folder), bits) for name, host in system.hosts.items()}
         return InlineExecutor(plans)
+    set_ray_variables()
+    from torus_ray.engine.cluster import Cluster, reap_dead_sessions
+    from torus_ray.engine.ray_executor import RayExecutor
+
     for line in reap_dead_sessions():
         tell(line)
     code = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torus-code-")))

@@ -10,9 +10,11 @@ import polars as pl
 
 from torus_ray.bank.load import Bank, from_snapshot
 from torus_ray.errors import InputError
-from torus_ray.store.layout import SNAPSHOT
+from torus_ray.protocol.graph import CONTROLS, Arm
+from torus_ray.store.layout import MANIFEST, SNAPSHOT
 from torus_ray.store.manifest import RunManifest, read_manifest
 from torus_ray.store.reader import current_rows
+from torus_ray.systems import EDIT_MODES
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,21 @@ class Run:
         """The arm without its seed, so what is one line of a table: native, self-caption, native.muted."""
         control = self.manifest.control
         return self.manifest.edit_mode + (f".{control}" if control else "")
+
+    @property
+    def arm(self) -> Arm:
+        """The arm as the protocol knows it. Raises InputError for one of a later version."""
+        manifest = self.manifest
+        for mode in EDIT_MODES:
+            for control in (None, *CONTROLS):
+                if (mode, control) == (manifest.edit_mode, manifest.control):
+                    return Arm(mode, manifest.seed, control)
+        raise InputError(
+            f"the arm {manifest.arm} is none that this torus-ray knows",
+            where=str(self.folder / MANIFEST),
+            expected=f"an edit mode of {', '.join(EDIT_MODES)}, a control of {', '.join(CONTROLS)} or none",
+            mend="read it with the torus-ray that wrote it",
+        )
 
     @property
     def bank_name(self) -> str:

@@ -65,9 +65,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Excess:
-    """An arm minus its muted control in percentage points, paired by test; limits of the recommended interval."""
+    """An arm minus its muted control in percentage points, paired by test.
+
+    half_width: of the percentile interval, as in a Cell. lo, hi, method: the recommended interval.
+    """
 
     points: float
+    half_width: float | None
     lo: float | None
     hi: float | None
     method: str | None
@@ -191,7 +195,7 @@ def coherence_table(
             )
         )
     ranked = _ranked(arms, answers)
-    breakdowns = tuple(_breakdown(answers, tuple(columns)) for columns in by)
+    breakdowns = tuple(_breakdown(answers, tuple(columns), list(lines)) for columns in by)
     bank = _bank_facts(runs[0])
     return CoherenceTable(runs[0].bank_name, *bank, ranked, breakdowns, tuple(_notes(ranked, answers, *bank)))
 
@@ -270,10 +274,10 @@ def _cells(answers: pl.DataFrame) -> dict[tuple[str, str], dict[str, Cell]]:
         cells[row["system"], row["arm"]][STAGE_NAMES[row["stage"]]] = cell
     for row, cell in _both_readings(answers, _ARM):
         cells[row["system"], row["arm"]]["Total"] = cell
-    return cells
+    return {line: {name: found[name] for name in COLUMNS if name in found} for line, found in cells.items()}
 
 
-def _breakdown(answers: pl.DataFrame, by: tuple[str, ...]) -> Breakdown:
+def _breakdown(answers: pl.DataFrame, by: tuple[str, ...], arms: Sequence[tuple[str, str]]) -> Breakdown:
     unknown = [name for name in by if name not in ORDERS]
     if unknown or not by or len(set(by)) < len(by):
         raise InputError(
@@ -286,7 +290,9 @@ def _breakdown(answers: pl.DataFrame, by: tuple[str, ...]) -> Breakdown:
         GroupRow(row["system"], row["arm"], tuple(row[name] for name in by), cell)
         for row, cell in _both_readings(answers, [*_ARM, *by])
     ]
-    rows.sort(key=lambda r: (r.system, r.arm, [_order(name, v) for name, v in zip(by, r.group, strict=True)]))
+    rows.sort(
+        key=lambda r: (arms.index((r.system, r.arm)), [_order(name, v) for name, v in zip(by, r.group, strict=True)])
+    )
     return Breakdown(by, tuple(rows))
 
 
@@ -306,10 +312,10 @@ def _excess(answers: pl.DataFrame, line: tuple[str, str]) -> Excess | None:
     if not own.height:
         return None
     found = paired_difference(own, muted)
-    limits = found.recommended or found.percentile
-    if limits is None:
-        return Excess(found.difference, None, None, None, found.tests)
-    return Excess(found.difference, limits.lo, limits.hi, limits.method, found.tests)
+    paper, limits = found.percentile, found.recommended or found.percentile
+    if paper is None or limits is None:
+        return Excess(found.difference, None, None, None, None, found.tests)
+    return Excess(found.difference, paper.half_width, limits.lo, limits.hi, limits.method, found.tests)
 
 
 def _ranked(arms: Sequence[ArmRow], answers: pl.DataFrame) -> tuple[ArmRow, ...]:

@@ -15,7 +15,7 @@ from torus_ray.stats.intervals import Dependence, Estimate, dependence, estimate
 STATUSES = ("ok", "unparsed", "refused", "failed", "timeout", "no_clip")
 QUESTION = ("test", "stage", "question")
 # What else can tell two answers to one question apart; those that a frame has are part of a unit's identity.
-VARIANTS = ("system", "arm", "control", "seed", "listener", "renderer", "shift", "repeat")
+VARIANTS = ("system", "arm", "control", "seed", "listener", "renderer", "option_shift", "repeat")
 COUNTS = ("correct", "expected", "scored", "unparsed", "refused", "failed", "timeout", "no_clip")
 
 _SCHEMA: dict[str, Any] = {

@@ -7,6 +7,7 @@ deletion of what it covers leaves parts that every reader skips.
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ MERGE_ROWS_MAX = 131_072
 GROUP_ROWS = 8192
 
 BROKEN = (pa.ArrowException, OSError, ValueError)
-"""What reading a damaged Parquet file may raise."""
+"""What reading a damaged Parquet file may raise; :func:`is_damage` tells it from a machine that cannot read now."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ def open_part(path: Path) -> pq.ParquetFile:
     return pq.ParquetFile(path, page_checksum_verification=True)
 
 
+def is_damage(error: Exception) -> bool:
+    """Whether an error of BROKEN speaks of the file itself: pyarrow's own have no errno, those of the system have."""
+    return not isinstance(error, OSError) or error.errno in (None, errno.EIO)
+
+
 def covered_from(file: pq.ParquetFile, name: PartName) -> PartName:
     """From which name on a part replaces what is older than itself."""
     metadata = file.metadata.metadata or {}
@@ -57,7 +63,8 @@ def covered_from(file: pq.ParquetFile, name: PartName) -> PartName:
 def live_parts(folder: Path) -> tuple[list[Part], list[PartName]]:
     """The parts that count, oldest first, and those that a merge has replaced but not yet deleted.
 
-    Raises FileNotFoundError when a part goes between listing and reading (another process merges): list again.
+    Raises FileNotFoundError when a part goes between listing and reading (another process merges: list again), and
+    other OSErrors of the machine.
     """
     live: list[Part] = []
     covered: list[PartName] = []
@@ -69,9 +76,9 @@ def live_parts(folder: Path) -> tuple[list[Part], list[PartName]]:
         try:
             with open_part(folder / name.file_name) as file:
                 part = Part(name, covered_from(file, name), file.metadata.num_rows)
-        except FileNotFoundError:
-            raise
-        except BROKEN:
+        except BROKEN as error:
+            if not is_damage(error):
+                raise
             part = Part(name, name, None)
         floor = part.covers_from if part.covers_from < name else floor
         live.append(part)
@@ -189,7 +196,9 @@ def _readable(path: Path) -> bool:
         with open_part(path) as file:
             for group in range(file.num_row_groups):
                 file.read_row_group(group)
-    except BROKEN:
+    except BROKEN as error:
+        if not is_damage(error):
+            raise
         return False
     return True
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
+from torus_ray.store.errors import StoreError
 from torus_ray.store.layout import table_folder
-from torus_ray.store.parts import BROKEN, aligned, live_parts, open_part
+from torus_ray.store.parts import BROKEN, aligned, is_damage, live_parts, open_part
 from torus_ray.store.tables import HISTORY_TABLES, SCHEMAS
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class TableRead:
 def read_table(run: Path, table: str, columns: Sequence[str] | None = None) -> TableRead:
     """The current rows of a table, typed also when there are none; only `columns` where given.
 
-    Raises KeyError for an unknown table or column.
+    Raises KeyError for an unknown table or column, StoreError where the machine cannot read (no permission).
     """
     schema = SCHEMAS[table]
     wanted = list(columns) if columns is not None else schema.names
@@ -39,12 +40,18 @@ def read_table(run: Path, table: str, columns: Sequence[str] | None = None) -> T
         if name not in schema.names:
             raise KeyError(f"{table} has no column {name!r}")
     folder = table_folder(run, table)
-    for _ in range(_LISTINGS - 1):
+    for last in (*[False] * (_LISTINGS - 1), True):
         try:
             return _read(folder, table, wanted)
-        except FileNotFoundError:
-            continue
-    return _read(folder, table, wanted)
+        except OSError as error:
+            if last or not isinstance(error, FileNotFoundError):
+                raise StoreError(
+                    f"cannot read {error.filename or folder}: {error.strerror or error}",
+                    where=str(error.filename or folder),
+                    expected="a run folder that can be read",
+                    mend="give read permission, or look into the cause; nothing is lost",
+                ) from error
+    raise AssertionError("the last listing returns or raises")
 
 
 def current_rows(run: Path, table: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -66,9 +73,9 @@ def _read(folder: Path, table: str, wanted: list[str]) -> TableRead:
         try:
             with open_part(path) as file:
                 tables.append(aligned(table, file.read(columns=needed), needed))
-        except FileNotFoundError:
-            raise
-        except BROKEN:
+        except BROKEN as error:
+            if not is_damage(error):
+                raise
             broken.append(path)
     rows = pl.DataFrame(pa.concat_tables(tables))
     if not history:
