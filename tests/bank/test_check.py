@@ -93,12 +93,6 @@ LOCAL: dict[str, tuple[Change, str, str, str]] = {
         "no transcript",
         "canary-000.edit",
     ),
-    "question names": (
-        lambda c: question(c).update(id="q7"),
-        "warning",
-        "1 stages name their questions otherwise",
-        "bank",
-    ),
     "late source": (
         lambda c: c["stages"]["edit"]["spec"]["sources"][0].update(onset_s=9.5),
         "error",

@@ -90,10 +90,11 @@ def test_tests_that_are_all_right_have_wilson_beside_a_point() -> None:
 
 
 def test_groups_are_sorted_and_keep_their_types(answers: pl.DataFrame) -> None:
-    two = pl.concat([answers.with_columns(system=pl.lit(name), shift=number) for number, name in enumerate("ba")])
+    frames = [answers.with_columns(system=pl.lit(name), option_shift=number) for number, name in enumerate("ba")]
+    two = pl.concat(frames)
     found = coherence(two, ["system", "option_shift"])
     assert found["system"].to_list() == ["a", "b"]
-    assert found.schema["option_shift"] == two.schema["shift"]
+    assert found.schema["option_shift"] == two.schema["option_shift"]
     assert found["ci_lo"][0] == found["ci_lo"][1]
 
 

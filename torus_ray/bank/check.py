@@ -18,7 +18,6 @@ from torus_ray.bank.schema import (
     AUDIO_TYPES,
     FAMILIES,
     LETTERS,
-    QUESTIONS_PER_STAGE,
     STAGES,
     Question,
     Stage,
@@ -204,21 +203,6 @@ def repeated_prompts(bank: Bank) -> Iterator[Finding]:
             seen.setdefault(text, f"{test.id}.{name}")
 
 
-def question_ids(bank: Bank) -> Iterator[Finding]:
-    """Questions of a stage are q1, q2, q3, so that an item's name can be guessed."""
-    expected = [f"q{number}" for number in range(1, QUESTIONS_PER_STAGE + 1)]
-    named = {
-        f"{test.id}.{name}": ids
-        for test in bank.tests
-        for name in STAGES
-        if (ids := [question.id for question in test.stage(name).questions]) != expected
-    }
-    if named:
-        where, ids = next(iter(named.items()))
-        message = f"{len(named)} stages name their questions otherwise, the first is {where}: {', '.join(ids)}"
-        yield Finding("warning", message, f"name them {', '.join(expected)}")
-
-
 # --- one test ---------------------------------------------------------------------------------------------------------
 
 
@@ -302,7 +286,6 @@ BANK_RULES: tuple[Callable[[Bank], Iterator[Finding]], ...] = (
     longest_answers,
     one_sided_answers,
     repeated_prompts,
-    question_ids,
 )
 TEST_RULES: tuple[Callable[[Test], Iterator[Finding]], ...] = (shared_question,)
 STAGE_RULES: tuple[Callable[[Test, StageName, Stage], Iterator[Finding]], ...] = (

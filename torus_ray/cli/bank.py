@@ -35,9 +35,8 @@ def check(
         return 1 if findings else 0
     for finding in findings:
         print(finding.render())
-    print(
-        f"{bank.card.name}@{bank.hash[:8]}: {report.tests} tests, {report.questions} questions, {len(findings)} findings"
-    )
+    what = f"{report.tests} tests, {report.questions} questions, {len(findings)} findings"
+    print(f"{bank.card.name}@{bank.hash[:8]}: {what}")
     return 1 if findings else 0
 
 

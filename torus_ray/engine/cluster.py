@@ -27,6 +27,7 @@ SESSION_VARIABLE = "TORUS_SESSION"
 OBJECT_STORE_BYTES = 512 * 1024 * 1024
 GRACE_S = 5.0
 
+
 def sessions_folder() -> Path:
     """Where the running sessions of this user are noted."""
     root = os.environ.get("TORUS_CACHE") or os.path.join(os.path.expanduser("~"), ".cache", "torus-ray")

@@ -21,6 +21,7 @@ from torus_ray.protocol.executor import Call, Executor, HostState, Outcome
 from torus_ray.protocol.graph import Node, Unit
 from torus_ray.protocol.requests import SILENCE, Ask, Plan, Protocol, Verdict
 from torus_ray.protocol.rows import REUSABLE, TABLES, make_row, render_outcome, settled
+from torus_ray.store.errors import StoreError
 from torus_ray.store.index import Found, ReuseIndex
 from torus_ray.store.interface import ClipSource, RunStore
 from torus_ray.store.tables import is_final
@@ -76,8 +77,8 @@ class _Follower:
 
 @dataclass
 class Runner:
-    """Runs a graph to its end. stores: by arm name. known: rows of earlier commands, unit id -> row (status, reason,
-    clip, text).
+    """Runs a graph to its end. stores: by arm name; what stops one of them comes in `store_failures`. known: rows of
+    earlier commands, unit id -> row (status, reason, clip, text).
 
     run() raises whatever stops it (EngineStop, StoreError, KeyboardInterrupt); what is durable stays.
     """
@@ -89,6 +90,7 @@ class Runner:
     reuse: ReuseIndex
     known: Mapping[str, Row]
     watch: Watch = lambda progress: None
+    store_failures: queue.SimpleQueue[StoreError] = field(default_factory=queue.SimpleQueue)
     by_status: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -148,6 +150,8 @@ class Runner:
             for outcome in self.executor.collect(TICK_S if not self._has_work_here() else 0.0):
                 self._finish(outcome)
             self._settle_durable()
+            if not self.store_failures.empty():
+                raise self.store_failures.get()
             self.watch(self.progress())
 
     def progress(self) -> Progress:

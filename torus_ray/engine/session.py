@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import queue
 import tempfile
 import time
 from collections import Counter
@@ -32,6 +33,7 @@ from torus_ray.engine.runner import Runner, Watch
 from torus_ray.protocol.executor import EngineStop, Executor
 from torus_ray.protocol.graph import Arm, Node, build_graph
 from torus_ray.protocol.requests import Protocol
+from torus_ray.store.errors import StoreError
 from torus_ray.store.index import ReuseIndex
 from torus_ray.store.layout import bank_folder, clip_path, run_folder, write_snapshot
 from torus_ray.store.local import LocalRunStore
@@ -98,11 +100,15 @@ def run_system(
     folders = {arm.name: run_folder(options.results, bank.card.name, bank.hash, system.name, arm.name) for arm in arms}
     write_snapshot(bank_folder(options.results, bank.card.name, bank.hash), snapshot(bank))
     with ExitStack() as stack:
-        stores = {name: stack.enter_context(LocalRunStore(folder)) for name, folder in folders.items()}
+        failures: queue.SimpleQueue[StoreError] = queue.SimpleQueue()
+        stores = {
+            name: stack.enter_context(LocalRunStore(folder, on_failure=failures.put))
+            for name, folder in folders.items()
+        }
         book = _Book(system, bank, protocol, graph, stores)
         known = {unit: row for name in stores for unit, row in _known_rows(stores[name], folders[name]).items()}
         reuse = ReuseIndex(options.results, protocol.fingerprints, here=list(folders.values()))
-        runner = Runner(protocol, graph, stores, _NoExecutor(), reuse, known, watch)
+        runner = Runner(protocol, graph, stores, _NoExecutor(), reuse, known, watch, failures)
         missing = runner.prime()
         setup_s = time.monotonic() - began
         if missing:
