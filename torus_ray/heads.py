@@ -256,6 +256,13 @@ class Model:
     def load(self, host: Host) -> None:
         """Load weights. Called once, in the host's own process, before any request."""
 
+    def observe(self) -> Mapping[str, Any]:
+        """Settings that only loading shows (a generation config's defaults, say): plain data, kept in run.json.
+
+        While its identity is the same it has to stay the same: a change stops the run.
+        """
+        return {}
+
     def close(self) -> None:
         """Give back memory and children. Called once, before the process ends."""
 

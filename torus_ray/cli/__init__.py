@@ -19,11 +19,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    import signal
+
     import click
 
     from torus_ray.cli.app import app
     from torus_ray.errors import TorusError
 
+    # What stops a job (Ray's, a batch system's) ends like Ctrl-C: rows are written out, hosts ended.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(app(arguments, standalone_mode=False, prog_name="torus") or 0)
     except TorusError as error:

@@ -24,7 +24,7 @@ def export_prompts(
     origin: RunOrBank,
     target: Target,
     system: Annotated[str | None, typer.Option(help="Of a bank: the name that the system is to have.")] = None,
-    arm: Annotated[str, typer.Option(help="Of a bank: the arm, native or native.seed1.")] = "native",
+    arm: Annotated[str | None, typer.Option(help="Of a bank: native, or native.seed1.")] = None,
 ) -> int:
     """Write prompts.jsonl, a line a render, each with the clip that it edits where the run has it."""
     from torus_ray.cli.exchange_out import write_prompts

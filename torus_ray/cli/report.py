@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SHORT = {"type": "audio_type"}
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """What a report can be written as."""
 
     terminal = "terminal"

@@ -86,6 +86,7 @@ class HeadServer:
             "max_batch": {str(k): int(v) for k, v in dict(getattr(model, "max_batch", {})).items()},
             "max_in_flight": int(getattr(model, "max_in_flight", 8)),
             "batch_invariant": bool(getattr(model, "batch_invariant", False)),
+            "observed": dict(model.observe()) if callable(getattr(model, "observe", None)) else {},
             "python": platform.python_version(),
             "versions": _versions(),
             "pid": os.getpid(),

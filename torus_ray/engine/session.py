@@ -112,17 +112,20 @@ def run_system(
         missing = runner.prime()
         setup_s = time.monotonic() - began
         if missing:
-            book.write("running", None)
             try:
                 _preflight(system, environments)
                 executor = _executor(system, environments, options, tell, stack)
-                book.versions = _started(executor, tell)
                 stack.callback(executor.close)
+                book.take_in(executor.start())
+                book.write("running", None)
                 runner.executor = executor
                 setup_s = time.monotonic() - began
                 runner.run()
-            except BaseException:
-                book.write("stopped", EXIT_STOPPED)
+            except BaseException as error:
+                try:
+                    book.write("stopped", EXIT_STOPPED)
+                except StoreError as failure:
+                    error.add_note(f"and run.json could not be written: {failure}")
                 raise
             for store in stores.values():
                 store.flush()
@@ -188,16 +191,6 @@ def _executor(
     return RayExecutor(plans, cluster, exact=options.exact, tell=tell)
 
 
-def _started(executor: Executor, tell: Callable[[str], None]) -> dict[str, dict[str, str]]:
-    """Bring the hosts up; versions by host, as each saw them."""
-    try:
-        described = executor.start()
-    except BaseException:
-        executor.close()
-        raise
-    return {name: {"python": told["python"], **told["versions"]} for name, told in described.items()}
-
-
 @dataclass
 class _Book:
     """Keeps run.json of every arm."""
@@ -208,6 +201,23 @@ class _Book:
     graph: Sequence[Node]
     stores: Mapping[str, LocalRunStore]
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    observed: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def take_in(self, described: Mapping[str, Mapping[str, Any]]) -> None:
+        """What the hosts said of themselves when they were up. Raises EngineStop where that contradicts earlier rows."""
+        self.versions = {name: {"python": told["python"], **told["versions"]} for name, told in described.items()}
+        self.observed = {name: dict(told["observed"]) for name, told in described.items()}
+        for store in self.stores.values():
+            before = store.read_manifest()
+            for name, head in self._heads().items():
+                old = before.heads.get(name) if before else None
+                if old and old.fingerprint == head.fingerprint and old.observed and old.observed != head.observed:
+                    raise EngineStop(
+                        f"head {name} has changed: its settings after loading differ from those of earlier rows",
+                        where=store.location,
+                        expected=f"{old.observed}, found {head.observed}",
+                        mend="put back what was changed outside the card, or use another --results folder",
+                    )
 
     def write(self, state: Any, exit_code: int | None) -> None:
         for arm in dict.fromkeys(node.arm for node in self.graph):
@@ -253,6 +263,7 @@ class _Book:
                 adapter=host.card.adapter,
                 environment=host.card.environment,
                 settings={**host.card.settings, **head.settings},
+                observed=self.observed.get(host.name, {}),
                 seeded=head.seeded,
             )
             for host in self.system.hosts.values()

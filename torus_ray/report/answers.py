@@ -24,7 +24,7 @@ def answers_of(run: Run, *, reread: bool = False) -> pl.DataFrame:
     the stored replies by today's reader, and `changed` says where they are not those stored.
     """
     rows = run.rows("answers", [*_READ, *_STATED, *(_REPLY if reread else [])])
-    rows = rows.rename({"option_shift": "shift"}).with_columns(arm=pl.lit(run.line))
+    rows = rows.with_columns(arm=pl.lit(run.line))
     if not reread:
         return rows
     given = pl.col("reply").is_not_null() & pl.col("status").is_in(["ok", "unparsed"])

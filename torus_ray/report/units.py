@@ -75,7 +75,7 @@ def _in_order(parts: Sequence[str], whole: Sequence[str]) -> bool:
 def _nearest(text: str, ids: Sequence[str]) -> list[str]:
     """Ids whose own tail of about that length is most like `text`."""
     size = max(1, len([part for part in text.split("/") if part]))
-    tails = {}
+    tails: dict[str, str] = {}
     for unit in ids:
         parts = [part for part in unit.split("/")[2:] if part not in ("answer", "0")]
         tails.setdefault("/".join(parts[:size]), unit)
