@@ -13,6 +13,8 @@ RAY_VARIABLES = {
     # A driver started by `uv run` would otherwise have every worker build an environment of its own.
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Clusters of Ray 2.60 ask for a token by default, but a driver that joins one sends none unless it is told to.
+    "RAY_AUTH_MODE": "token",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
     # Ray prints what befell a worker on the driver's standard output, into the middle of a table or of JSON; what
     # matters of it is told by the executor.

@@ -159,6 +159,8 @@ def _preflight(system: System, environments: Mapping[str, EnvironmentSpec]) -> N
     for name, spec in environments.items():
         hosts = [host for host in system.hosts.values() if host.card.environment == name]
         files = [weight.path for host in hosts for weight in host.card.weights.values()]
+        if spec.kind == "inherit" and not files and not any(host.card.num_gpus for host in hosts):
+            continue  # this very interpreter: there is nothing to find out
         preflight(spec, files=files, num_gpus=max(host.card.num_gpus for host in hosts)).raise_for_findings()
 
 
