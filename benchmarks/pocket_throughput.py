@@ -94,9 +94,8 @@ def main() -> None:
         ray = measure("Ray", chosen.tests)
         inline = measure("inline", chosen.tests, "--inline")
         for run in (ray, inline):
-            lines.append(
-                f"| {repeat} | {run.name} | {run.units} | {run.wall_s:.1f} | {run.heads_s:.1f} | {run.busy:.2f} | {run.driver_mb:.0f} |"
-            )
+            times = f"{run.wall_s:.1f} | {run.heads_s:.1f} | {run.busy:.2f}"
+            lines.append(f"| {repeat} | {run.name} | {run.units} | {times} | {run.driver_mb:.0f} |")
         lines.append(f"| {repeat} | Ray / inline | | {ray.wall_s / inline.wall_s:.2f} | | | |")
     text = f"{CORES} cores, {chosen.tests} tests, both arms\n\n" + "\n".join(lines) + "\n"
     print(text)

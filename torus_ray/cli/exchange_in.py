@@ -77,15 +77,15 @@ class _Desk:
         for number, text in enumerate(self._text().splitlines(), 1):
             if not text.strip():
                 continue
-            fields: dict[str, Any] | None = None
+            taken: _Line | None = None
             with self.at(number):
                 fields = _fields(text, known, needed)
                 before = seen.setdefault(fields["unit_id"], number)
                 if before != number:
-                    fields, unit = None, fields["unit_id"]
-                    raise _Wrong(f"{unit} is on line {before} too", "keep one of the two")
-            if fields is not None:
-                yield _Line(number, fields)
+                    raise _Wrong(f"{fields['unit_id']} is on line {before} too", "keep one of the two")
+                taken = _Line(number, fields)
+            if taken is not None:
+                yield taken
         if not seen and not self.problems:
             self.problems.append(f"{self.file.name}: it has no lines; mend: one JSON object a line")
 
@@ -152,10 +152,13 @@ def read_clips_in(place: Place, source: Path) -> tuple[int, int]:
     nodes = {node.units[0].id: node for node in place.graph if node.kind == "render"}
     there = {unit: row for unit, row in place.rows("renders").items() if row["status"] == "ok"}
     brought: dict[str, tuple[_Line, StoredClip]] = {}
+    spoilt: set[str] = set()
     for line in desk.lines(_CLIP_FIELDS, ("unit_id", "file")):
         with desk.at(line.number):
+            spoilt.add(line.fields["unit_id"])
             _known(line, nodes, place, "prompts.jsonl")
             brought[line.fields["unit_id"]] = line, _stored(line, source, place.protocol.system.card.bits)
+    spoilt -= brought.keys()
     rows, clips, kept = [], [], 0
     ids = {unit: str(row["clip"]) for unit, row in there.items()} | {
         unit: clip.id for unit, (_, clip) in brought.items()

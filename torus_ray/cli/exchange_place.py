@@ -45,7 +45,10 @@ class _ImportedHost(HostSpec):
 
 
 def imported_system(name: str, texts: TextsCard | None = None) -> System:
-    """The system of a name, as the protocol sees it; texts: where it is asked in other words. Raises InputError for a name that no system can have."""
+    """The system of a name, as the protocol sees it; texts: where it is asked in other words.
+
+    Raises InputError for a name that no system can have.
+    """
     try:
         host = HostCard.model_validate({"adapter": HEAD, "heads": {operation: {} for operation in _OPERATIONS}})
         title = f"{name}, run elsewhere"
@@ -191,6 +194,7 @@ def _on_bank(bank: Bank, results: Path, system: str | None, arm: str | None) -> 
             mend="--arm native",
         )
     chosen = Arm("native", int(named[1] or 0))
+    protocol = Protocol(imported_system(system), bank)
     folder = run_folder(results, bank.card.name, bank.hash, system, chosen.name)
     run = open_run(folder) if (folder / MANIFEST).is_file() else None
-    return Place(folder, results, bank, chosen, Protocol(imported_system(system), bank), run)
+    return Place(folder, results, bank, chosen, protocol, run)

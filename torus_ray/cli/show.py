@@ -68,6 +68,9 @@ def clip_facts(found: FoundUnit) -> dict[str, Any] | None:
     path = clip_path(home.folder, row["clip"])
     facts: dict[str, Any] = {"clip": row["clip"], "path": str(path), "there": path.is_file()}
     renders = home.rows("renders").filter(pl.col("clip") == row["clip"])
+    # Two renders may have come out as one sound: that of the stage heard is meant.
+    heard = (pl.col("test") == (row.get("source_test") or row["test"])) & (pl.col("stage") == row["stage"])
+    renders = renders.sort(heard, descending=True)
     if renders.height:
         made = renders.row(0, named=True)
         names = ("unit_id", "duration_s", "rate_hz", "channels", "bits", "peak", "clip_bytes", *_FLAGS)

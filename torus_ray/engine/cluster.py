@@ -26,6 +26,8 @@ from torus_ray.protocol.executor import EngineStop
 SESSION_VARIABLE = "TORUS_SESSION"
 OBJECT_STORE_BYTES = 512 * 1024 * 1024
 GRACE_S = 5.0
+OWN_FOLDERS = ("torus-ray-", "torus-code-")
+"""How folders that a run makes in the temporary directory begin; no other is ever removed."""
 
 
 def sessions_folder() -> Path:
@@ -53,7 +55,7 @@ class Cluster:
     def own(self) -> bool:
         return self.address is None
 
-    def start(self) -> None:
+    def start(self, *, again: bool = False) -> None:
         """Start or join Ray. Raises EngineStop."""
         set_ray_variables()
         logging.getLogger("ray").setLevel(logging.ERROR)
@@ -80,8 +82,11 @@ class Cluster:
             options["address"] = self.address
         try:
             ray.init(**options)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        except Exception as error:  # a node that is not up in time is a bare Exception
             self.stop()
+            if self.own and "timed out" in str(error) and not again:
+                self.start(again=True)  # Ray waits 30 s, which a busy machine may take
+                return
             where = self.address or "this machine"
             raise EngineStop(
                 f"Ray did not start: {error}",
@@ -107,6 +112,7 @@ class Cluster:
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
             self._note_file().unlink(missing_ok=True)
+            os.environ.pop(SESSION_VARIABLE, None)
         self._vital = []
 
     def _processes(self) -> Iterator[psutil.Process]:
@@ -117,9 +123,18 @@ class Cluster:
 
     def _note(self) -> None:
         me = psutil.Process()
-        note = {"session": self.session, "driver": me.pid, "started": me.create_time(), "folder": str(self._folder)}
+        note = {
+            "session": self.session,
+            "driver": me.pid,
+            "started": me.create_time(),
+            "folder": str(self._folder),
+            "code": str(self.code),
+        }
         sessions_folder().mkdir(parents=True, exist_ok=True)
-        self._note_file().write_text(json.dumps(note))
+        # In one step: a run that starts now reads it, and takes half a note for rubbish.
+        half = self._note_file().with_suffix(".half")
+        half.write_text(json.dumps(note))
+        half.replace(self._note_file())
 
 
 def reap_dead_sessions() -> list[str]:
@@ -128,12 +143,8 @@ def reap_dead_sessions() -> list[str]:
     for file in sorted(sessions_folder().glob("*.json")):
         try:
             note = json.loads(file.read_text())
-            session, driver, started, folder = (
-                note["session"],
-                int(note["driver"]),
-                float(note["started"]),
-                Path(note["folder"]),
-            )
+            session, driver, started = note["session"], int(note["driver"]), float(note["started"])
+            folders = [Path(note[name]) for name in ("folder", "code")]
         except (OSError, ValueError, KeyError):
             file.unlink(missing_ok=True)
             continue
@@ -141,12 +152,12 @@ def reap_dead_sessions() -> list[str]:
             continue
         left = list(_of_session(session))
         _end(left)
-        # Only ever a folder that `start` made.
-        if folder.name.startswith("torus-ray-"):
-            shutil.rmtree(folder, ignore_errors=True)
+        for folder in folders:
+            if folder.name.startswith(OWN_FOLDERS):
+                shutil.rmtree(folder, ignore_errors=True)
         file.unlink(missing_ok=True)
         told.append(
-            f"a run that was killed (driver {driver}) had left {len(left)} processes: ended, its folder removed"
+            f"a run that was killed (driver {driver}) had left {len(left)} processes: ended, its folders removed"
         )
     return told
 

@@ -25,8 +25,8 @@ MAX_TIMEOUTS = 2
 
 @dataclass(slots=True)
 class Job:
-    """A call on its way. limit: the largest batch it may still join (halved when a batch fails, to find the guilty
-    one)."""
+    """A call on its way. limit: the largest batch it may still join, or how many may run beside it (halved when a
+    batch fails, to find the guilty one). suspect: a process died under it."""
 
     call: Call
     limit: int = 1_000_000
@@ -34,6 +34,7 @@ class Job:
     errors: int = 0
     deaths: int = 0
     timeouts: int = 0
+    suspect: bool = False
 
 
 class ReadyQueue:
@@ -55,12 +56,15 @@ class ReadyQueue:
         heapq.heappush(self._heaps.setdefault(job.call.operation, []), (-job.call.priority, place, job))
         self._size += 1
 
-    def take(self, replica: str, max_batch: Mapping[str, int], *, idle: bool, busy: frozenset[str]) -> list[Job]:
+    def take(
+        self, replica: str, max_batch: Mapping[str, int], *, idle: bool, busy: frozenset[str], beside: int = 0
+    ) -> list[Job]:
         """A batch for `replica`: jobs of one operation, as many as the head and each of them allow; [] when there is
         none.
 
         idle: the replica has nothing at all to do, so it takes a job whose home is elsewhere rather than none.
         busy: replicas without room; a job waits for its home only while that one has room.
+        beside: jobs that the replica runs at the same time: to a job's limit they are of its batch.
         """
         for operation in sorted(
             (op for op, heap in self._heaps.items() if heap), key=lambda op: self._heaps[op][0][:2]
@@ -72,7 +76,7 @@ class ReadyQueue:
             room = max_batch.get(operation, 1)
             for entry in looked:
                 job = entry[2]
-                fits = len(batch) < min(room, job.limit)
+                fits = len(batch) < room and len(batch) + beside < job.limit
                 if fits and self._may_go(job.call.group, replica, busy):
                     batch.append(job)
                     room = min(room, job.limit)
@@ -83,7 +87,9 @@ class ReadyQueue:
             for entry in rest:
                 heapq.heappush(heap, entry)
             while heap and len(batch) >= SCAN and len(batch) < room and heap[0][2].limit > len(batch):
-                batch.append(heapq.heappop(heap)[2])
+                job = heapq.heappop(heap)[2]
+                batch.append(job)
+                room = min(room, job.limit)
             if batch:
                 self._size -= len(batch)
                 for job in batch:
@@ -140,6 +146,8 @@ def after_error(jobs: list[Job], error: Mapping[str, Any], reason: str = "error"
 def after_death(jobs: list[Job], message: str) -> tuple[list[Job], list[Outcome]]:
     """The process died under the batch. A batch of several is halved, so that only the guilty one is tried to the
     end."""
+    for job in jobs:
+        job.suspect = True
     if len(jobs) > 1:
         return _halve(jobs), []
     (job,) = jobs

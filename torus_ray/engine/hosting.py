@@ -26,6 +26,15 @@ STDERR_TAIL_BYTES = 4_000
 _VERSIONED = ("numpy", "torch", "transformers", "diffusers", "vllm", "onnxruntime", "ctranslate2", "soundfile", "soxr")
 
 
+_REPLY_TYPES: Dict[str, Any] = {
+    "generate": heads.RenderReply,
+    "edit": heads.RenderReply,
+    "caption": heads.CaptionReply,
+    "answer": heads.AnswerReply,
+    "measure": heads.MeasureReply,
+}
+
+
 class BadReply(Exception):
     """The adapter broke its contract: too few replies, replies out of order, something that is no reply."""
 
@@ -104,7 +113,7 @@ class HeadServer:
             answer: Dict[str, Any] = {"results": self._results(requests, replies)}
         except heads.Refused as refusal:
             answer = self._refused(refusal, len(wires))
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a library that wants to leave must not take the host with it
             answer = {"error": describe_error(error)}
         return self._timed(answer, started, cpu)
 
@@ -117,7 +126,7 @@ class HeadServer:
             answer: Dict[str, Any] = {"results": self._results(requests, replies)}
         except heads.Refused as refusal:
             answer = self._refused(refusal, len(wires))
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a library that wants to leave must not take the host with it
             answer = {"error": describe_error(error)}
         return self._timed(answer, started, cpu)
 
@@ -127,7 +136,8 @@ class HeadServer:
             close()
 
     def _results(self, requests: List[Any], replies: Any) -> List[Dict[str, Any]]:
-        if inspect.isawaitable(replies):
+        if inspect.iscoroutine(replies):
+            replies.close()
             raise BadReply("the method is a coroutine, but the class says style = 'batch'; expected style = 'async'")
         if not isinstance(replies, (list, tuple)):
             raise BadReply(
@@ -141,6 +151,12 @@ class HeadServer:
         for request, reply in zip(requests, replies):
             if getattr(reply, "id", None) is None:
                 raise BadReply("got %s for a reply; expected what request.reply(...) returns" % type(reply).__name__)
+            wanted = _REPLY_TYPES[request.operation]
+            if not isinstance(reply, wanted):
+                raise BadReply(
+                    "got a %s for a request to %s; expected a %s, as request.reply(...) returns it"
+                    % (type(reply).__name__, request.operation, wanted.__name__)
+                )
             if reply.id != request.id:
                 raise BadReply(
                     "replies out of order: the one in the place of request %s is for %s" % (request.id, reply.id)

@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
+import site
 from pathlib import Path
 
 from torus_ray.bank.digest import sha256_of
@@ -18,7 +19,9 @@ def environment_digest(spec: EnvironmentSpec) -> str:
     """The lock's digest; for `inherit`, which has none, what is installed in this interpreter."""
     if spec.kind != "inherit":
         return env_digest(spec)
-    installed = sorted({f"{d.name}=={d.version}" for d in importlib.metadata.distributions()})
+    # Not sys.path: Ray puts a folder of its own packages on it when it is imported.
+    folders = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
+    installed = sorted({f"{d.name}=={d.version}" for d in importlib.metadata.distributions(path=folders)})
     return sha256_of({"python": platform.python_version(), "installed": installed})
 
 

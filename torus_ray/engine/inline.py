@@ -39,12 +39,14 @@ class InlineExecutor:
         self._waiting: list[tuple[int, int, Call]] = []
         self._order = itertools.count()
         self._nudges: queue.SimpleQueue[None] = queue.SimpleQueue()
+        # One loop for all calls: clients of servers are bound to the loop in which they were first used.
+        self._loop = asyncio.Runner()
 
     def start(self) -> Mapping[str, Mapping[str, Any]]:
         for name, plan in self._plans.items():
             try:
                 self._servers[name] = HeadServer(plan.payload())
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 told = describe_error(error)
                 raise EngineStop(
                     f"host {name!r} did not load: {told['kind']}: {told['message']}",
@@ -78,6 +80,7 @@ class InlineExecutor:
         for server in self._servers.values():
             server.close()
         self._servers = {}
+        self._loop.close()
 
     def _run(self, call: Call) -> Outcome:
         outcome = Outcome(call, "failed")
@@ -90,6 +93,8 @@ class InlineExecutor:
                 with _deadline(plan.deadline_s(call.operation)):
                     answer = self._handle(call)
             except _Overdue:
+                if plan.spec.card.style == "async":
+                    self._cancel_what_is_left()
                 attempt.status, attempt.kind, attempt.returned_at = "timeout", "Deadline", time.time()
                 limit = plan.deadline_s(call.operation)
                 outcome.status, outcome.reason = "timeout", "deadline"
@@ -116,8 +121,19 @@ class InlineExecutor:
     def _handle(self, call: Call) -> dict[str, Any]:
         server = self._servers[call.host]
         if self._plans[call.host].spec.card.style == "async":
-            return asyncio.run(server.handle_async(call.operation, [call.request]))
+            return self._loop.run(server.handle_async(call.operation, [call.request]))
         return server.handle(call.operation, [call.request])
+
+    def _cancel_what_is_left(self) -> None:
+        """End the coroutine that a deadline interrupted; the loop goes on without it."""
+
+        async def cancel() -> None:
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+
+        self._loop.run(cancel())
 
 
 @contextmanager

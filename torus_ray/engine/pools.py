@@ -94,7 +94,13 @@ class Pool:
             for replica in sorted(self.replicas, key=lambda r: len(r.batches)):
                 if not self._has_room(replica):
                     continue
-                jobs = self.queue.take(replica.name, self.limits.max_batch, idle=not replica.batches, busy=busy)
+                jobs = self.queue.take(
+                    replica.name,
+                    self.limits.max_batch,
+                    idle=not replica.batches,
+                    busy=busy,
+                    beside=len(replica.batches) if self.plan.spec.card.style == "async" else 0,
+                )
                 if jobs:
                     self._send(replica, jobs)
                     sent = True
@@ -138,7 +144,10 @@ class Pool:
             replica.batches[0].turn_at = now
 
     def _has_room(self, replica: Replica) -> bool:
-        return replica.ready and len(replica.batches) < self.limits.window
+        window = self.limits.window
+        if self.plan.spec.card.style == "async":
+            window = min([window, *(job.limit for batch in replica.batches for job in batch.jobs)])
+        return replica.ready and len(replica.batches) < window
 
     def _send(self, replica: Replica, jobs: list[Job]) -> None:
         now = time.time()

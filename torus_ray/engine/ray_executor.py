@@ -29,7 +29,8 @@ TICK_S = 0.5
 """How often deadlines and Ray's own processes are looked at while nothing happens."""
 MAX_RECOVERIES = 3
 MAX_IDLE_DEATHS = 5
-"""Processes of one host that may die in a row without one finished batch: then it is the host, not the requests."""
+"""Processes of one host that may die in a row, under requests not yet suspected of it, without one finished batch: then
+it is the host, not the requests."""
 MAX_START_DEATHS = 2
 """The same while a host loads, where no request can be to blame."""
 MEMORY_SHARE = 0.8
@@ -201,7 +202,9 @@ class RayExecutor:
         message = f"the process of {replica.name} died: {str(error).splitlines()[0]}"
         batches = pool.remove(replica)
         name = pool.plan.name
-        self._idle_deaths[name] = self._idle_deaths.get(name, 0) + 1
+        # A request that killed its process before says nothing new about the host.
+        if not any(job.suspect for batch in batches[:1] for job in batch.jobs):
+            self._idle_deaths[name] = self._idle_deaths.get(name, 0) + 1
         if self._idle_deaths[name] > (MAX_IDLE_DEATHS if replica.ready else MAX_START_DEATHS):
             raise EngineStop(
                 f"host {name!r} keeps dying: {str(error)[:1_000]}",
@@ -210,9 +213,17 @@ class RayExecutor:
                 mend="look at its memory and its stderr; `torus check` runs it alone",
             )
         self._tell(message)
-        self._replace(pool, batches, "failed", "WorkerDied", message, dispatch.after_death)
+        if pool.plan.spec.card.style == "async" and batches:
+            # All of them were running: they are suspect together, like a batch.
+            together = [job for batch in batches for job in batch.jobs]
+            batches = [Batch(batches[0].operation, together, batches[0].submitted_at, batches[0].turn_at)]
+        self._replace(pool, batches[:1], batches[1:], "failed", "WorkerDied", message, dispatch.after_death)
 
     def _too_late(self, pool: Pool, replica: Replica, batch: Batch | None) -> None:
+        if batch is None and any(other.ready for other in pool.replicas):
+            self._tell(f"{replica.name} did not come up; the run goes on without it")
+            pool.remove(replica)
+            return
         if batch is None:
             raise EngineStop(
                 f"host {pool.plan.name!r} was not up after {pool.plan.spec.card.start_deadline_s:.0f} s",
@@ -225,15 +236,13 @@ class RayExecutor:
         self._tell(message + "; its process is ended and a new one started")
         batches = pool.remove(replica)
         batches.remove(batch)
-        self._replace(pool, [batch, *batches], "timeout", "Deadline", message, dispatch.after_timeout)
+        self._replace(pool, [batch], batches, "timeout", "Deadline", message, dispatch.after_timeout)
 
-    def _replace(self, pool: Pool, batches: list[Batch], status: Any, kind: str, message: str, rule: Any) -> None:
-        """A new replica; the first batch is judged by `rule`, the others go back as they were."""
+    def _replace(
+        self, pool: Pool, guilty: list[Batch], innocent: list[Batch], status: Any, kind: str, message: str, rule: Any
+    ) -> None:
+        """A new replica; guilty batches are judged by `rule`, the others go back as they were."""
         pool.add_replica()
-        if pool.plan.spec.card.style == "async":
-            guilty, innocent = batches, []
-        else:
-            guilty, innocent = batches[:1], batches[1:]
         for batch in guilty:
             fields = {
                 "worker": "",

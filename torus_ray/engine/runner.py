@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torus_ray.heads import clip_from_wire, request_to_wire
-from torus_ray.protocol.executor import Call, Executor, HostState, Outcome
+from torus_ray.protocol.executor import Attempt, Call, Executor, HostState, Outcome
 from torus_ray.protocol.graph import Node, Unit
 from torus_ray.protocol.requests import SILENCE, Ask, Plan, Protocol, Verdict
 from torus_ray.protocol.rows import REUSABLE, TABLES, make_row, render_outcome, settled
@@ -59,6 +59,7 @@ class _Asked:
     plan: Plan
     asks: tuple[Ask, ...]
     ready_at: float
+    earlier: tuple[Attempt, ...] = ()
 
 
 class _Durable(NamedTuple):
@@ -102,8 +103,6 @@ class Runner:
         self._ids = itertools.count(1)
         self._in_flight: dict[int, _Asked] = {}
         self._followers: dict[str, list[_Follower]] = {}
-        self._twins: dict[Node, list[Node]] = {}
-        self._fresh: dict[str, Found] = {}
         self._durable: queue.SimpleQueue[_Durable] = queue.SimpleQueue()
         self._open = 0
         self._kept = 0
@@ -117,27 +116,17 @@ class Runner:
     def prime(self) -> int:
         """Sort out what is done already; the number of units that still need a row."""
         for node in self.graph:
-            missing = sum(not self._is_done(node, unit) for unit in node.units)
+            missing = 0 if self._stays_without_clip(node) else sum(not self._is_done(node, u) for u in node.units)
             self._left[node] = missing
             if missing:
                 self._open += 1
             elif node.kind != "answer":
                 self._rows[node] = self.known[node.units[0].id]
-        leaders: dict[object, Node] = {}
-        for node in self.graph:
-            if not self._left[node]:
-                continue
             self._blocked[node] = sum(1 for parent in node.parents if self._left[parent])
-            if self._blocked[node]:
-                continue
-            leader = leaders.setdefault(_same_work(node), node) if not node.parents else node
-            if leader is node:
+            if missing and not self._blocked[node]:
                 self._make_ready(node)
-            else:
-                self._twins.setdefault(leader, []).append(node)
-        for node in self.graph:
             for unit in node.units:
-                if self._is_done(node, unit):
+                if not missing or self._is_done(node, unit):
                     self._kept += 1
                     self.by_status[str(self.known[unit.id]["status"])] += 1
         return self._units - self._kept
@@ -182,6 +171,13 @@ class Runner:
         seeded = host is None or host.card.heads[node.operation].seeded
         return is_final(str(row["status"]), row["reason"], seeded=seeded)
 
+    def _stays_without_clip(self, node: Node) -> bool:
+        """Whether what this node hangs on is final and is no clip, so that its rows say all there is to say."""
+        parents = [self._rows.get(parent) for parent in node.parents]
+        if not any(row is not None and row["status"] != "ok" for row in parents) or None in parents:
+            return False
+        return all(unit.id in self.known and self.known[unit.id]["status"] == "no_clip" for unit in node.units)
+
     def _make_ready(self, node: Node) -> None:
         host = self.protocol.system.routes.get((node.operation, node.source.audio_type))
         heap = self._ready.setdefault(host.name if host else None, [])
@@ -220,18 +216,20 @@ class Runner:
             if ask.key in self._followers:
                 self._followers[ask.key].append(_Follower(node, plan, ask))
                 continue
-            found = self._fresh.get(ask.key) or self.reuse.find(TABLES[node.kind], ask.key)
+            found = self.reuse.find(TABLES[node.kind], ask.key)
             if found is not None and self._take_over(node, plan, ask, found):
                 continue
             self._followers[ask.key] = []
             asks.append(ask)
         return [self._call(node, plan, tuple(asks), ready_at)] if asks else []
 
-    def _call(self, node: Node, plan: Plan, asks: tuple[Ask, ...], ready_at: float) -> Call:
+    def _call(
+        self, node: Node, plan: Plan, asks: tuple[Ask, ...], ready_at: float, earlier: tuple[Attempt, ...] = ()
+    ) -> Call:
         number = next(self._ids)
         clip = self._clip_bytes(node, plan)
         request = self.protocol.request(plan, asks, clip, str(number))
-        self._in_flight[number] = _Asked(node, plan, asks, ready_at)
+        self._in_flight[number] = _Asked(node, plan, asks, ready_at, earlier)
         label = asks[0].unit.id
         return Call(number, plan.host.name, plan.operation, request_to_wire(request), label, node.chain, plan.clip)
 
@@ -251,7 +249,8 @@ class Runner:
         node, plan, asks = asked.node, asked.plan, asked.asks
         if outcome.status != "ok" and len(asks) > 1:
             # One question may be to blame: each is asked alone.
-            self.executor.submit([self._call(node, plan, (ask,), asked.ready_at) for ask in asks])
+            earlier = (*asked.earlier, *outcome.attempts)
+            self.executor.submit([self._call(node, plan, (ask,), asked.ready_at, earlier) for ask in asks])
             return
         attempts = _attempt_rows(asked, outcome)
         failure = {"status": outcome.status, "reason": outcome.reason, "message": outcome.message}
@@ -294,8 +293,9 @@ class Runner:
                 self.by_status[row["status"]] += 1
                 for follower in self._followers.pop(row["key"], ()) if row["key"] else ():
                     self._follow(follower, node, row)
-                if node in self._twins and row["status"] in REUSABLE:
-                    self._fresh[row["key"]] = self._found(node, row)
+            # What is asked later under an equal key, by the other arm's stage 1 above all, takes it over.
+            own = [row for row in rows if row["reused_from"] is None]
+            self.reuse.add(TABLES[node.kind], own, Path(self.stores[node.arm.name].location))
             self._left[node] -= len(rows)
             if node.kind != "answer":
                 self._rows[node] = rows[0]
@@ -304,8 +304,6 @@ class Runner:
                 self._release(node)
 
     def _release(self, node: Node) -> None:
-        for twin in self._twins.pop(node, ()):
-            self._make_ready(twin)
         for child in node.children:
             if self._left[child]:
                 self._blocked[child] -= 1
@@ -345,18 +343,14 @@ class Runner:
         return Found(row, row["reused_from"] or row["unit_id"], Path(self.stores[node.arm.name].location))
 
 
-def _same_work(node: Node) -> object:
-    """Equal for nodes that ask the same: stage 1 of two arms with one seed, the muted questions of two arms."""
-    return node.kind, node.test.id, node.stage, node.arm.seed, node.repeat, node.shift
-
-
 def _attempt_rows(asked: _Asked, outcome: Outcome) -> list[Row]:
     """One row a unit and attempt; the questions of one call share its CPU seconds."""
     rows = []
     for ask in asked.asks:
-        for attempt in outcome.attempts:
+        for number, attempt in enumerate((*asked.earlier, *outcome.attempts), start=1):
             row = asdict(attempt)
-            row["attempt"] = row.pop("number")
+            del row["number"]
+            row["attempt"] = number
             row |= {"unit_id": ask.unit.id, "operation": outcome.call.operation, "ready_at": asked.ready_at}
             if row["cpu_s"] is not None:
                 row["cpu_s"] /= len(asked.asks)

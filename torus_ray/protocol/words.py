@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_QUOTED = re.compile(r"\"([^\"]+)\"|\u201c([^\u201d]+)\u201d")
+_QUOTED = re.compile(r"\"([^\"]*)\"|\u201c([^\u201d]*)\u201d")
 
 
 def quoted_words(text: str) -> str | None:

@@ -69,9 +69,14 @@ class Run:
         return tuple(test for test in self.manifest.tests if test in asked or test not in lent)
 
     def _lent(self) -> set[str]:
-        """Tests whose clips the swapped control of this arm hears."""
-        control = self.folder.with_name(f"{self.manifest.arm}.swapped")
-        return set(current_rows(control, "answers", ["source_test"])["source_test"])
+        """Tests whose clips the swapped control of this arm hears, and which it is not asked about itself.
+
+        A command asks an arm and its controls about the same tests.
+        """
+        folder = self.folder.with_name(f"{self.manifest.arm}.swapped")
+        control = read_manifest(folder)
+        heard = set(current_rows(folder, "answers", ["source_test"])["source_test"])
+        return heard - set(control.tests if control else ())
 
     @cached_property
     def bank(self) -> Bank:

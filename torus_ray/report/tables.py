@@ -206,10 +206,16 @@ def coherence_table(
 def _check(runs: Sequence[Run]) -> None:
     if not runs:
         raise InputError("no run is given", expected="one or more run folders", mend="`torus run` prints their paths")
-    banks: dict[str, Run] = {}
+    banks = {run.manifest.bank_hash: run for run in runs}
+    if len(banks) > 1:
+        raise InputError(
+            f"the runs are on {len(banks)} banks: {', '.join(sorted(run.bank_name for run in banks.values()))}",
+            where=", ".join(str(run.folder) for run in banks.values()),
+            expected="runs on one bank: numbers of different tests do not stand in one table",
+            mend="make one table a bank: name the folder of one, e.g. results/<bank>@<hash8>",
+        )
     seeds: dict[tuple[str, str, int], Run] = {}
     for run in runs:
-        banks.setdefault(run.manifest.bank_hash, run)
         twin = seeds.setdefault((run.manifest.system, run.line, run.manifest.seed), run)
         if twin is not run:
             raise InputError(
@@ -218,13 +224,6 @@ def _check(runs: Sequence[Run]) -> None:
                 expected="one run of each system, arm and seed",
                 mend="name one of the two",
             )
-    if len(banks) > 1:
-        raise InputError(
-            f"the runs are on {len(banks)} banks: {', '.join(sorted(run.bank_name for run in banks.values()))}",
-            where=", ".join(str(run.folder) for run in banks.values()),
-            expected="runs on one bank: numbers of different tests do not stand in one table",
-            mend="make one table a bank: name the folder of one, e.g. results/<bank>@<hash8>",
-        )
 
 
 def _place(runs: Sequence[Run], number: int) -> tuple[int, int, int, str, int]:
