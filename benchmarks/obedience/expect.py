@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.obedience import checks, words
+from benchmarks.obedience import pitch as tones
 
 Array = Any
 Limits = Mapping[str, Any]
@@ -82,21 +83,21 @@ def tempo(wave: Array, e: Limits) -> Verdict:
 
 
 def pitch(wave: Array, e: Limits) -> Verdict:
-    found = checks.median_pitch(wave, e.get("part", "all"), e.get("track_low", 65.0), e.get("track_high", 500.0))
+    found = tones.median_pitch(wave, e.get("part", "all"), e.get("track_low", 65.0), e.get("track_high", 500.0))
     return within(found, e, " Hz")
 
 
 def pitch_step(wave: Array, e: Limits) -> Verdict:
     """Semitones from the first third's median F0 to the last third's."""
     a, b = (
-        checks.median_pitch(wave, p, e.get("track_low", 65.0), e.get("track_high", 500.0)) for p in ("first", "last")
+        tones.median_pitch(wave, p, e.get("track_low", 65.0), e.get("track_high", 500.0)) for p in ("first", "last")
     )
     return within(12 * math.log2(b / a) if a > 0 and b > 0 else math.nan, e, f" st ({a:.0f} to {b:.0f} Hz)")
 
 
 def pitch_trend(wave: Array, e: Limits) -> Verdict:
     sign = {"rising": 1, "falling": -1}[e["want"]]
-    follow, step = checks.pitch_trend(wave, e.get("track_low", 65.0), e.get("track_high", 1500.0))
+    follow, step = tones.pitch_trend(wave, e.get("track_low", 65.0), e.get("track_high", 1500.0), e.get("by", "period"))
     return sign * follow >= e.get("sure", 0.6) and sign * step >= e.get("step", 2), f"rank {follow:.2f}, {step:+.1f} st"
 
 
@@ -136,7 +137,7 @@ def speaking_rate(wave: Array, e: Limits) -> Verdict:
 
 def key(wave: Array, e: Limits) -> Verdict:
     """The named key fits best, or within 0.05 of the best (a relative key shares its notes)."""
-    fit = checks.key_fit(wave)
+    fit = tones.key_fit(wave)
     best = max(fit, key=lambda k: fit[k])
     return fit[e["want"]] >= fit[best] - e.get(
         "slack", 0.05
@@ -169,7 +170,7 @@ ONE: dict[str, Callable[[Array, Limits], Verdict]] = {
     "bed": lambda w, e: within(checks.bed_db(w), e, " dB"),
     "centroid": lambda w, e: within(checks.centroid_hz(w), e, " Hz"),
     "noisiness": lambda w, e: within(checks.noisiness(w), e),
-    "pitched_share": lambda w, e: within(checks.pitched_share(w), e),
+    "pitched_share": lambda w, e: within(tones.pitched_share(w), e),
     "loudness": lambda w, e: within(checks.rms_db(w), e, " dB"),
     "speech_share": lambda w, e: within(float((words.speech_frames(w)[1] > 0.5).mean()), e),
 }
@@ -200,9 +201,20 @@ def both(measure: Callable[[Array], float], ratio: bool) -> Callable[[Array, Arr
 
 def pitch_ratio(base: Array, result: Array, e: Limits) -> Verdict:
     part, low, high = e.get("part", "all"), e.get("track_low", 65.0), e.get("track_high", 500.0)
-    a, b = (checks.median_pitch(window(w, e), part, low, high) for w in (base, result))
+    a, b = (tones.median_pitch(window(w, e), part, low, high) for w in (base, result))
     holds, text = within(b / a, e)
     return holds, f"{text} ({a:.0f} to {b:.0f} Hz)"
+
+
+def pitch_kept(base: Array, result: Array, e: Limits) -> Verdict:
+    """F0 times `ratio` (1) within `off` (3 %) in at least `share` (0.8) of the moments pitched in both."""
+    ratios = tones.aligned_ratios(
+        window(base, e), window(result, e), e.get("track_low", 65.0), e.get("track_high", 500.0)
+    )
+    if len(ratios) < 20:
+        return False, f"{len(ratios)} moments pitched in both"
+    near = float((np.abs(ratios / e.get("ratio", 1.0) - 1) < e.get("off", 0.03)).mean())
+    return near >= e.get("share", 0.8), f"{near:.2f} of {len(ratios)} moments, median {np.median(ratios):.3f}"
 
 
 def onsets_kept(base: Array, result: Array, e: Limits) -> Verdict:
@@ -252,6 +264,7 @@ def reversed_kept(base: Array, result: Array, e: Limits) -> Verdict:
 
 TWO: dict[str, Callable[[Array, Array, Limits], Verdict]] = {
     "pitch_ratio": pitch_ratio,
+    "pitch_kept": pitch_kept,
     "onsets_kept": onsets_kept,
     "count_change": count_change,
     "tempo_ratio": tempo_ratio,

@@ -13,6 +13,7 @@ import pytest
 import soxr
 
 from benchmarks.obedience import checks, expect, run, scenes, words
+from benchmarks.obedience import pitch as tones
 from torus_ray.audio import Clip
 from torus_ray.heads import Host
 
@@ -84,6 +85,10 @@ def test_onsets_sees_struck_notes_that_ring_into_each_other() -> None:
     assert len(checks.onsets(ringing)) == 3
 
 
+def test_onsets_sees_a_sound_that_opens_the_clip() -> None:
+    assert checks.onsets(knocks(0.0, 1.0))[0] == pytest.approx(0.0, abs=0.02)
+
+
 def test_nothing_happens_in_steady_noise() -> None:
     assert len(checks.onsets(heard(scene(5, {"is": "noise", "for": 5.0})), apart_s=0.2)) <= 1
 
@@ -144,7 +149,7 @@ def test_bed_tells_rain_from_silence_between_events() -> None:
 @pytest.mark.parametrize("hz", [82, 123, 210, 330, 880, 1760])
 def test_pitch_is_right_to_a_percent(hz: float) -> None:
     wave = heard(scene(2, {"is": "tone", "hz": hz, "at": 0.2, "for": 1.5}))
-    assert checks.median_pitch(wave, low_hz=65, high_hz=2500) == pytest.approx(hz, rel=0.01)
+    assert tones.median_pitch(wave, low_hz=65, high_hz=2500) == pytest.approx(hz, rel=0.01)
 
 
 def test_pitch_by_part_and_its_failures() -> None:
@@ -153,7 +158,7 @@ def test_pitch_by_part_and_its_failures() -> None:
     assert not held("pitch", wave, part="last", max=120)
     assert held("pitch_step", wave, min=11, max=13)
     assert not held("pitch_step", wave[::-1], min=5)
-    assert math.isnan(checks.median_pitch(heard(scene(3, {"is": "noise", "for": 3.0}))))
+    assert math.isnan(tones.median_pitch(heard(scene(3, {"is": "noise", "for": 3.0}))))
     assert not held("pitch", heard(scene(3, {"is": "noise", "for": 3.0})), min=1)
 
 
@@ -162,6 +167,24 @@ def test_pitch_trend() -> None:
     assert held("pitch_trend", up, want="rising")
     assert not held("pitch_trend", up, want="falling")
     assert not held("pitch_trend", tune(330, 330, 330, 330), want="rising")
+
+
+def test_pitch_trend_of_a_whistle_with_two_partials() -> None:
+    high = {"is": "sweep", "hz": 1500, "to_hz": 2600, "for": 4.0, "count": 1}
+    whistle = heard(scene(4, high, {**high, "hz": 2360, "to_hz": 4100, "db": -20}))
+    limits = {"by": "peak", "track_low": 150, "track_high": 4500}
+    assert held("pitch_trend", whistle, want="rising", **limits)
+    assert not held("pitch_trend", whistle, want="falling", **limits)
+    assert not held("pitch_trend", heard(scene(4, {**high, "to_hz": 1500})), want="rising", **limits)
+
+
+def test_pitch_kept_compares_moment_by_moment() -> None:
+    base = tune(200, 250, 300)
+    swelling = base * np.linspace(0.05, 1, len(base))
+    assert held("pitch_kept", swelling, base)
+    assert held("pitch_kept", tune(300, 375, 450), base, ratio=1.5)
+    assert not held("pitch_kept", tune(300, 250, 200), base)
+    assert not held("pitch_kept", heard(scene(6, {"is": "noise", "for": 5.0})), base)
 
 
 def test_pitched_share_tells_voice_from_breath() -> None:

@@ -1,0 +1,400 @@
+"""What a run survives: SIGKILL of its driver, a host, the raylet and gcs_server, at fixed points and at random times.
+
+    python benchmarks/kills.py grid [--times N] [--seed S]     the whole grid, as a Markdown table
+    python benchmarks/kills.py drive CARD BANK RESULTS [ADDRESS]      one run, as it is killed
+
+After every kill the same command (of a killed driver) or the same process (of all else) must finish; the outcome tables
+must equal those of a run that nobody disturbed, every unit must have one current row, and nothing of a dead run may be
+left once the next one has started. The seconds are those from the kill to the first new finished unit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+ADAPTER = ROOT / "actors" / "simulated" / "adapter.py"
+BANK = ROOT / "bank" / "torus_open_48"
+ARMS = ("native", "self-caption")
+TABLES = ("renders", "captions", "answers")
+RECOVERY_S = 30.0
+RUN_S = 240.0
+"""How long a run may take before it counts as hanging; a loaded machine needs up to 40 s for a start of Ray."""
+
+POINTS = ("clip_written:9", "part_written:4", "part_renamed:4", "compaction_written:1", "compaction_renamed:1")
+"""Where the store kills its process, and the how-manieth time it passes there."""
+PROCESSES = ("driver", "host", "raylet", "gcs_server")
+
+
+def card(latency_s: float = 0.05, load_s: float = 0.0) -> str:
+    """The simulated system with latencies, one replica, few CPUs."""
+    operations = ("generate", "edit", "caption", "answer")
+    latency = ", ".join(f"{name} = [{latency_s}, 0.0]" for name in operations)
+    return f"""
+name = "simulated"
+title = "simulated, for kills"
+[hosts.simulated]
+adapter = "{ADAPTER}:Simulated"
+num_cpus = 0.5
+memory_gb = 0.2
+replicas = 1
+settings = {{ load_s = {load_s}, latency_s = {{ {latency} }} }}
+heads = {{ {", ".join(f"{name} = {{}}" for name in operations)} }}
+"""
+
+
+# --- the run that is killed -------------------------------------------------------------------------------------------
+
+
+def drive(card_file: Path, bank_folder: Path, results: Path, address: str | None) -> int:
+    """One run; a line `done N` whenever more units are durable, a line `told ...` for what the engine says."""
+    from torus_ray.bank.load import load_bank
+    from torus_ray.engine.runner import Progress
+    from torus_ray.engine.session import RunOptions, run_system
+    from torus_ray.protocol.graph import Arm
+    from torus_ray.systems import read_card
+
+    done = -1
+
+    def watch(progress: Progress) -> None:
+        nonlocal done
+        if progress.done != done:
+            done = progress.done
+            print(f"done {done}", flush=True)
+
+    bank = load_bank(bank_folder)
+    arms = (Arm("native"), Arm("self-caption"))
+    inline = address == "inline"
+    options = RunOptions(results, bank.tests, arms, inline=inline, address=None if inline else address)
+    result = run_system(
+        read_card(card_file), bank, options, watch=watch, tell=lambda line: print("told", line, flush=True)
+    )
+    print(f"computed {result.computed}", flush=True)
+    return result.exit_code
+
+
+@dataclass
+class Drive:
+    """A driver as a child. lines: what it has said, each with its time by time.monotonic()."""
+
+    process: subprocess.Popen[str]
+    lines: list[tuple[float, str]] = field(default_factory=list)
+    _said: threading.Condition = field(default_factory=threading.Condition)
+
+    def __post_init__(self) -> None:
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._said:
+                self.lines.append((time.monotonic(), line.strip()))
+                self._said.notify_all()
+        with self._said:
+            self._said.notify_all()
+
+    def wait_for(self, wanted: Callable[[str], bool], *, after: float = 0.0, timeout_s: float = RUN_S) -> float:
+        """When the first line that is wanted was said. Raises TimeoutError, naming what was said instead."""
+        with self._said:
+            self._said.wait_for(
+                lambda: self._found(wanted, after) is not None or not self._reader.is_alive(), timeout_s
+            )
+            found = self._found(wanted, after)
+        if found is None:
+            raise TimeoutError(f"not said in {timeout_s:.0f} s; last: {self.lines[-8:]}")
+        return found
+
+    def _found(self, wanted: Callable[[str], bool], after: float) -> float | None:
+        return next((at for at, line in self.lines if at > after and wanted(line)), None)
+
+    def wait(self, timeout_s: float = RUN_S) -> int:
+        code = self.process.wait(timeout_s)
+        self._reader.join(10)
+        return code
+
+    @property
+    def told(self) -> list[str]:
+        return [line for _, line in self.lines]
+
+    def units_done(self) -> int:
+        return max((_units(line) for line in self.told), default=-1)
+
+
+def _units(line: str) -> int:
+    match = re.fullmatch(r"done (\d+)", line)
+    return int(match[1]) if match else -1
+
+
+def at_least(units: int) -> Callable[[str], bool]:
+    return lambda line: _units(line) >= units
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the runs of one test lie: folder (short: unix sockets live in it), bank, card."""
+
+    folder: Path
+    bank: Path
+    card: Path
+
+    @property
+    def temporary(self) -> Path:
+        return self.folder / "t"
+
+    def start(self, results: str, *, fault: str = "", address: str = "") -> Drive:
+        """The command. Its sessions are noted, and its temporary folders made, inside this place."""
+        self.temporary.mkdir(exist_ok=True)
+        command = [sys.executable, __file__, "drive", str(self.card), str(self.bank), str(self.folder / results)]
+        environment = {
+            **{name: value for name, value in os.environ.items() if name != "TORUS_SESSION"},
+            "PYTHONPATH": str(ROOT),
+            "TMPDIR": str(self.temporary),
+            "TORUS_CACHE": str(self.folder / "cache"),
+            "TORUS_FAULT": fault,
+        }
+        return Drive(
+            subprocess.Popen(
+                [*command, *([address] if address else [])],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=environment,
+            )
+        )
+
+    def outcome(self, results: str) -> dict[tuple[str, str], pl.DataFrame]:
+        """(arm, table) -> what must be equal however the run went."""
+        from torus_ray.store.reader import current_rows
+        from torus_ray.store.tables import outcome_columns
+
+        (system,) = (self.folder / results).glob("*@*/simulated")
+        return {
+            (arm, table): current_rows(system / arm, table, outcome_columns(table)).sort("unit_id")
+            for arm in ARMS
+            for table in TABLES
+        }
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process that came of a run in this place, its driver or Ray's."""
+        return [process for process in psutil.process_iter() if _variable(process, "TMPDIR") == str(self.temporary)]
+
+    def close(self) -> None:
+        left = self.processes()
+        for process in left:
+            process.kill()
+        psutil.wait_procs(left, timeout=10)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _variable(process: psutil.Process, name: str) -> str | None:
+    try:
+        value: str | None = process.environ().get(name)
+        return value
+    except (psutil.Error, OSError):
+        return None
+
+
+@contextmanager
+def place(bank: Path, *, latency_s: float = 0.05, load_s: float = 0.0) -> Iterator[Place]:
+    """A folder for runs on one bank; all of it, processes too, is gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="tk-", dir="/tmp"))
+    (folder / "simulated.toml").write_text(card(latency_s, load_s))
+    made = Place(folder, bank, folder / "simulated.toml")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+# --- killing ----------------------------------------------------------------------------------------------------------
+
+
+def victims(run: Drive, what: str) -> list[psutil.Process]:
+    """The processes of a run that `what` names."""
+    if what == "driver":
+        return [psutil.Process(run.process.pid)]
+    children = psutil.Process(run.process.pid).children(recursive=True)
+    wanted: Mapping[str, Callable[[psutil.Process], bool]] = {
+        "host": lambda process: (process.cmdline() or [""])[0].startswith("ray::BatchHost"),
+        "raylet": lambda process: process.name() == "raylet",
+        "gcs_server": lambda process: process.name() == "gcs_server",
+    }
+    found = []
+    for child in children:
+        try:
+            if wanted[what](child):
+                found.append(child)
+        except psutil.Error:
+            continue
+    return found
+
+
+def await_victim(run: Drive, what: str, *, timeout_s: float = 120.0) -> psutil.Process:
+    """A process of a run, as soon as it is there. Raises TimeoutError."""
+    end = time.monotonic() + timeout_s
+    while not (found := victims(run, what)):
+        if time.monotonic() > end or run.process.poll() is not None:
+            raise TimeoutError(f"the run has no {what}; last: {run.told[-8:]}")
+        time.sleep(0.1)
+    return found[0]
+
+
+def kill(run: Drive, what: str) -> float:
+    """SIGKILL one process of a run; when, by time.monotonic()."""
+    await_victim(run, what).kill()
+    return time.monotonic()
+
+
+def left_of(session_folders: list[Path], processes: list[psutil.Process]) -> list[str]:
+    """What is still there of a dead run."""
+    folders = [str(folder) for folder in session_folders if folder.exists()]
+    return folders + [f"{process.pid}" for process in processes if _runs(process)]
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+Outcome = Mapping[tuple[str, str], pl.DataFrame]
+
+
+def assert_same(found: Outcome, wanted: Outcome, *, without: Collection[str] = ()) -> None:
+    """Raises AssertionError with the table and the columns that differ, those in `without` apart."""
+    for key, rows in wanted.items():
+        if not found[key]["unit_id"].is_unique().all():
+            raise AssertionError(f"{key}: a unit has two current rows")
+        if found[key].height != rows.height:
+            raise AssertionError(f"{key}: {found[key].height} rows, undisturbed {rows.height}")
+        compared = [name for name in rows.columns if name not in without]
+        differing = [name for name in compared if not rows[name].equals(found[key][name])]
+        if differing:
+            raise AssertionError(f"{key}: {', '.join(differing)} differ from the undisturbed run")
+
+
+@dataclass(frozen=True)
+class Survived:
+    """A kill and what came of it. kill_to_unit_s: None where nothing was left to compute."""
+
+    what: str
+    when: str
+    units_kept: int
+    kill_to_unit_s: float | None
+    finished_s: float
+
+
+def survive_driver_kill(
+    at: Place, results: str, first: Drive, killed_at: float, label: str, address: str = ""
+) -> Survived:
+    """The same command again after its driver was killed; what is left of the dead one must go."""
+    first.wait(60)
+    folders = [path for path in at.temporary.iterdir() if path.name.startswith(("torus-ray-", "torus-code-"))]
+    orphans = at.processes()
+    kept = max(first.units_done(), 0)
+    again = at.start(results, address=address)
+    code = again.wait()
+    if code != 0:
+        raise AssertionError(f"the same command ended with {code}: {again.told[-20:]}")
+    if left := left_of(folders, orphans):
+        raise AssertionError(f"left of the dead run: {left}")
+    ended = again.lines[-1][0]
+    new = [moment for moment, line in again.lines if _units(line) > _first_units(again)]
+    return Survived("driver", label, kept, new[0] - killed_at if new else None, ended - killed_at)
+
+
+def _first_units(run: Drive) -> int:
+    return next((_units(line) for line in run.told if _units(line) >= 0), 0)
+
+
+def survive_in_process(run: Drive, what: str, units: int) -> Survived:
+    """Kill one process of a run that goes on by itself, when so many units are done."""
+    run.wait_for(at_least(units))
+    killed_at = kill(run, what)
+    kept = run.units_done()
+    # Replies that were on their way still become rows: a unit is new when its call was sent after the mend.
+    mended = run.wait_for(lambda line: line.startswith("told"), after=killed_at)
+    back = run.wait_for(lambda line: _units(line) > kept, after=mended)
+    code = run.wait()
+    if code != 0:
+        raise AssertionError(f"the run ended with {code}: {run.told[-20:]}")
+    return Survived(what, f"at {kept} units", kept, back - killed_at, run.lines[-1][0] - killed_at)
+
+
+# --- the grid ---------------------------------------------------------------------------------------------------------
+
+
+def grid(times: int, seed: int) -> Iterator[Survived]:
+    """All points once, a driver while its host starts, and every process `times` times at random."""
+    chance = random.Random(seed)
+    with place(BANK) as at:
+        undisturbed = at.start("undisturbed", address="inline")
+        if undisturbed.wait() != 0:
+            raise RuntimeError(f"the undisturbed run failed: {undisturbed.told[-20:]}")
+        wanted = at.outcome("undisturbed")
+        total = undisturbed.units_done()
+        for point in POINTS:
+            results = point.replace(":", "-")
+            run = at.start(results, fault=point)
+            run.wait()
+            yield survive_driver_kill(at, results, run, run.lines[-1][0], point)
+            assert_same(at.outcome(results), wanted)
+        run = at.start("starting")
+        await_victim(run, "host")
+        yield survive_driver_kill(at, "starting", run, kill(run, "driver"), "while a host starts")
+        assert_same(at.outcome("starting"), wanted)
+        for what in PROCESSES:
+            for number in range(times):
+                results = f"{what}-{number}"
+                units = chance.randrange(1, total * 3 // 4)
+                run = at.start(results)
+                if what == "driver":
+                    run.wait_for(at_least(units))
+                    yield survive_driver_kill(at, results, run, kill(run, what), f"at {run.units_done()} units")
+                else:
+                    yield survive_in_process(run, what, units)
+                assert_same(at.outcome(results), wanted)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("drive")
+    for name in ("card", "bank", "results"):
+        one.add_argument(name, type=Path)
+    one.add_argument("address", nargs="?")
+    whole = commands.add_parser("grid")
+    whole.add_argument("--times", type=int, default=6)
+    whole.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    if asked.command == "drive":
+        return drive(asked.card, asked.bank, asked.results, asked.address)
+    print("| killed | when | units kept | kill to first new unit, s | kill to the end, s |")
+    print("|---|---|---:|---:|---:|", flush=True)
+    for row in grid(asked.times, asked.seed):
+        seconds = "none left" if row.kill_to_unit_s is None else f"{row.kill_to_unit_s:.1f}"
+        print(f"| {row.what} | {row.when} | {row.units_kept} | {seconds} | {row.finished_s:.1f} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(main())
