@@ -1,0 +1,1 @@
+"""Ears of `pocket`: from the samples of a clip to a caption and to letters. See :mod:`.listen` and :mod:`.answer`."""
