@@ -1,17 +1,19 @@
 """pocket: the embedded default system, real small models from PyPI packages alone, on one CPU thread.
 
 Generation: Kokoro-82M or Piper for speech, a General MIDI soundfont for music, procedural sound effects. Editing works
-on the audio. Understanding: Whisper, YAMNet, MusiCNN and signal measures. Each model loads at its first use, so a host
+on the audio. Understanding: Whisper, YAMNet, Basic Pitch and signal measures. Each model loads at its first use, so a host
 that only renders never pays for the ears, and the other way round.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from torus_ray.audio import silence
+from torus_ray.audio import decode, silence
 from torus_ray.heads import (
     AnswerReply,
     AnswerRequest,
@@ -26,7 +28,9 @@ from torus_ray.heads import (
 )
 
 if TYPE_CHECKING:
-    from .ears.listen import Ears
+    from .ears.listen import Ears, Evidence
+
+CLIPS_REMEMBERED = 4
 
 
 class Pocket(Model):
@@ -43,6 +47,7 @@ class Pocket(Model):
     def __init__(self) -> None:
         self._host = Host()
         self._ears: Ears | None = None
+        self._evidence: OrderedDict[bytes, Evidence] = OrderedDict()
 
     def load(self, host: Host) -> None:
         """Keep what the host grants; no weights are read before they are needed. Raises weights.MissingWeights without
@@ -71,14 +76,25 @@ class Pocket(Model):
 
     def caption(self, requests: Sequence[CaptionRequest]) -> list[CaptionReply]:
         ears = self._listening()
-        return [r.reply(ears.caption(r.clip, r.instruction)) for r in requests]
+        return [r.reply(ears.caption(self._heard(r.clip_bytes), r.instruction)) for r in requests]
 
     def answer(self, requests: Sequence[AnswerRequest]) -> list[AnswerReply]:
         ears = self._listening()
-        return [r.reply(ears.answer(r.clip or silence(), r.questions)) for r in requests]
+        return [r.reply(ears.answer(self._heard(r.clip_bytes), r.questions)) for r in requests]
 
     def close(self) -> None:
         self._ears = None
+        self._evidence.clear()
+
+    def _heard(self, data: bytes | None) -> Evidence:
+        """What the clip gave, kept for a while: its caption and its questions come close together. No clip is silence."""
+        key = hashlib.sha256(data or b"").digest()
+        if key not in self._evidence:
+            self._evidence[key] = self._listening().hear(decode(data) if data else silence())
+        self._evidence.move_to_end(key)
+        while len(self._evidence) > CLIPS_REMEMBERED:
+            self._evidence.popitem(last=False)
+        return self._evidence[key]
 
     def _listening(self) -> Ears:
         if self._ears is None:
