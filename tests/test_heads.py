@@ -109,7 +109,7 @@ def test_a_clip_that_cannot_be_stored_says_why(wave: np.ndarray, reason: str) ->
 
 @pytest.mark.parametrize("reply", ["A", None, {"id": "1"}])
 def test_what_no_request_made_is_no_reply(reply: Any) -> None:
-    with pytest.raises(TypeError, match="request.reply"):
+    with pytest.raises(TypeError, match=r"request\.reply"):
         reply_to_wire(reply)
 
 

@@ -35,8 +35,13 @@ from torus_ray.heads import OPERATIONS
 
 AudioType = Literal["speech", "sound", "music"]
 EditMode = Literal["native", "self-caption"]
+CARD_SUFFIX = ".system.toml"
+"""How a card's file is named, so that it is found by name and is no part of its adapter's identity."""
+
 EDIT_MODES: tuple[EditMode, ...] = ("native", "self-caption")
 Proven = Literal["run", "real code, tiny weights", "contract", "unproven"]
+
+MISTAKES_TOLD = 5
 
 DEADLINE_S: Mapping[str, float] = {
     "generate": 600.0,
@@ -230,8 +235,8 @@ def list_cards() -> dict[str, Path]:
         path = Path(getattr(module, entry.attr or "CARD"))
         found[entry.name] = path
     for folder in card_folders():
-        for path in sorted(folder.glob("*/*.toml")):
-            found.setdefault(path.stem, path)
+        for path in sorted(folder.glob(f"*/*{CARD_SUFFIX}")):
+            found.setdefault(path.name.removesuffix(CARD_SUFFIX), path)
     return found
 
 
@@ -250,7 +255,7 @@ def load_system(reference: str) -> System:
             f"no system is called {reference!r}",
             where="the command line",
             expected="one of " + ", ".join(sorted(cards)) + ", or a path to a card",
-            mend="`torus systems` lists them; your own: `torus run ./my-card.toml` or `--model my_model.py:MyModel`",
+            mend="`torus systems` lists them; your own: `torus run ./my-model.system.toml` or `--model my_model.py:MyModel`",
         )
     return read_card(cards[reference])
 
@@ -266,7 +271,8 @@ def read_card(path: Path) -> System:
             f"the card is not TOML: {error}", where=str(path), expected="a TOML file", mend="mend that line"
         ) from error
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        told = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        problems = "; ".join(told[:MISTAKES_TOLD]) + ("; ..." if len(told) > MISTAKES_TOLD else "")
         raise InputError(
             f"the card has {error.error_count()} mistake(s): {problems}",
             where=str(path),
@@ -314,7 +320,7 @@ def adapter_files(folder: Path) -> list[Path]:
         for path in folder.rglob("*")
         if path.is_file()
         and not any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
-        and not (path.suffix == ".toml" and path.parent == folder)
+        and not path.name.endswith(CARD_SUFFIX)
     )
 
 

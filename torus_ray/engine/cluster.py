@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from torus_ray.protocol.executor import EngineStop
 SESSION_VARIABLE = "TORUS_SESSION"
 OBJECT_STORE_BYTES = 512 * 1024 * 1024
 GRACE_S = 5.0
+REACH_S = 10.0
 OWN_FOLDERS = ("torus-ray-", "torus-code-")
 """How folders that a run makes in the temporary directory begin; no other is ever removed."""
 
@@ -68,7 +70,6 @@ class Cluster:
             os.environ[SESSION_VARIABLE] = self.session
             # Unix socket paths end at 107 characters, so the folder lies right under the temporary directory.
             self._folder = Path(tempfile.mkdtemp(prefix="torus-ray-"))
-            self._note()
             options |= {
                 "address": "local",
                 "num_cpus": self.num_cpus,
@@ -80,6 +81,8 @@ class Cluster:
                 options["num_gpus"] = self.num_gpus
         else:
             options["address"] = self.address
+            _reach(str(self.address))
+        self._note()
         try:
             ray.init(**options)
         except Exception as error:  # a node that is not up in time is a bare Exception
@@ -111,8 +114,8 @@ class Cluster:
             _end(list(self._processes()))
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
-            self._note_file().unlink(missing_ok=True)
             os.environ.pop(SESSION_VARIABLE, None)
+        self._note_file().unlink(missing_ok=True)
         self._vital = []
 
     def _processes(self) -> Iterator[psutil.Process]:
@@ -160,6 +163,22 @@ def reap_dead_sessions() -> list[str]:
             f"a run that was killed (driver {driver}) had left {len(left)} processes: ended, its folders removed"
         )
     return told
+
+
+def _reach(address: str) -> None:
+    """Raises EngineStop where nothing listens: Ray itself goes on trying for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():  # "auto", "local"
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
+    except OSError as error:
+        raise EngineStop(
+            f"no Ray at {address}: {error}",
+            where=address,
+            expected="a running Ray cluster",
+            mend="check the address; `ray start --head` prints it",
+        ) from error
 
 
 def _of_session(session: str) -> Iterator[psutil.Process]:

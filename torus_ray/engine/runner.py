@@ -24,6 +24,7 @@ from torus_ray.protocol.rows import REUSABLE, TABLES, make_row, render_outcome, 
 from torus_ray.store.errors import StoreError
 from torus_ray.store.index import Found, ReuseIndex
 from torus_ray.store.interface import ClipSource, RunStore
+from torus_ray.store.layout import clip_path
 from torus_ray.store.tables import is_final
 
 Row = dict[str, Any]
@@ -328,7 +329,10 @@ class Runner:
         """Write the row of an equal key as this unit's own, its clip with it; False where that clip is damaged."""
         store = self.stores[node.arm.name]
         clip = found.outcome["clip"] if node.kind == "render" else None
-        if clip and found.run != Path(store.location):
+        here = Path(store.location)
+        if clip and found.run == here and not clip_path(here, clip).is_file():
+            return False
+        if clip and found.run != here:
             linked = store.link_clips([ClipSource(clip, str(found.run), found.outcome["clip_sha256"])])
             if clip in linked.damaged:
                 return False

@@ -206,7 +206,7 @@ class _Book:
     observed: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def take_in(self, described: Mapping[str, Mapping[str, Any]]) -> None:
-        """What the hosts said of themselves when they were up. Raises EngineStop where that contradicts earlier rows."""
+        """What the hosts said of themselves when they were up. Raises EngineStop where earlier rows say otherwise."""
         self.versions = {name: {"python": told["python"], **told["versions"]} for name, told in described.items()}
         self.observed = {name: dict(told["observed"]) for name, told in described.items()}
         for store in self.stores.values():

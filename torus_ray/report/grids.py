@@ -54,8 +54,8 @@ def _main(table: CoherenceTable) -> Grid:
     ranked = any(row.rank for row in table.arms)
     strict = any(cell.strict_pct is not None for row in table.arms for cell in row.cells.values())
     over = any(row.excess for row in table.arms)
-    header = ["arm", *COLUMNS, "Total, 95 %"]
-    header += ["over muted"] * over + ["letters only"] * strict + ["rank"] * ranked
+    header = ["arm", *COLUMNS, "95 %"]
+    header += ["vs muted"] * over + ["letters only"] * strict + ["rank"] * ranked
     lines = []
     for row in table.arms:
         total = row.cells.get("Total")

@@ -344,7 +344,7 @@ def _notes(arms: Sequence[ArmRow], answers: pl.DataFrame, tests: int | None, ver
     if any(methods - {None}):
         notes.append(f"95 %: recommended interval, {', '.join(known[m] for m in sorted(m for m in methods if m))}.")
     if any(arm.excess for arm in arms):
-        notes.append("Over muted: difference to the arm's muted control, paired by test, in points.")
+        notes.append("Vs muted: difference to the arm's muted control, paired by test, in points.")
     for arm in arms:
         name = f"{arm.system} {arm.arm}"
         if not arm.complete:

@@ -48,7 +48,7 @@ def _console(out: TextIO) -> Console:
 
 
 def _rich(grid: Grid, out: TextIO) -> Table:
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1))
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for number, name in enumerate(grid.header):
         words = number < grid.left
         made.add_column(

@@ -48,11 +48,12 @@ def test_words_name_their_source(phrase: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("phrase", "names"),
     [
-        ("a sudden downpour drumming overhead", {"rain"}),
-        ("man's best friend making a racket at the postman", {"dog"}),
+        ("the family canine alerts its owners to an intruder", {"dog"}),
         ("a feline begging for food", {"cat", "purr"}),
-        ("the rumble that follows a flash in the sky", {"thunder", "explosion"}),
-        ("an infant in distress", {"baby"}),
+        ("spectators expressing their approval by bringing their palms together", {"applause", "clapping"}),
+        ("someone enters text on a laptop", {"typing"}),
+        ("a timepiece on the mantelpiece", {"clock"}),
+        ("champagne is opened", {"cork"}),
     ],
 )
 def test_a_paraphrase_finds_a_source_by_meaning(phrase: str, names: set[str]) -> None:
@@ -141,4 +142,4 @@ def test_most_sources_are_recognised_by_a_tagger() -> None:
         wave = soxr.resample(render(phrase, seed=7), RATE, 16000, quality="HQ")
         top = {label for label, _ in tagger(np.asarray(wave, dtype=np.float32)).top(5)}
         hits.append(bool(top & set(labels)))
-    assert np.mean(hits) >= 0.4
+    assert np.mean(hits) >= 0.5
