@@ -255,7 +255,7 @@ def load_system(reference: str) -> System:
             f"no system is called {reference!r}",
             where="the command line",
             expected="one of " + ", ".join(sorted(cards)) + ", or a path to a card",
-            mend="`torus systems` lists them; your own: `torus run ./my-model.system.toml` or `--model my_model.py:MyModel`",
+            mend="`torus systems` lists them; your own: a path to its card, or `--model my_model.py:MyModel`",
         )
     return read_card(cards[reference])
 
@@ -279,11 +279,11 @@ def read_card(path: Path) -> System:
             expected="fields as in docs/systems.md",
             mend="mend the fields named",
         ) from error
-    return _system(card, path.parent, where=str(path))
+    return _system(card, path)
 
 
-def _system(card: SystemCard, folder: Path, where: str) -> System:
-    hosts = {name: find_adapter(name, host, folder, where) for name, host in card.hosts.items()}
+def _system(card: SystemCard, file: Path) -> System:
+    hosts = {name: find_adapter(name, host, file) for name, host in card.hosts.items()}
     served: dict[tuple[str, str], str] = {}
     for name, host in card.hosts.items():
         for operation, head in host.heads.items():
@@ -292,25 +292,25 @@ def _system(card: SystemCard, folder: Path, where: str) -> System:
                 if other != name:
                     raise InputError(
                         f"hosts {other!r} and {name!r} both serve {operation} of {audio_type}",
-                        where=where,
+                        where=str(file),
                         expected="one host for each operation and audio type",
                         mend=f"take {audio_type} out of the audio_types of one of them",
                     )
     return System(card, hosts)
 
 
-def find_adapter(name: str, host: HostCard, folder: Path, where: str) -> HostSpec:
-    """The host with its adapter file found and its folder digested. Raises InputError."""
+def find_adapter(name: str, host: HostCard, card_file: Path) -> HostSpec:
+    """The host with its adapter file found and its folder, but for the card, digested. Raises InputError."""
     file, _, class_name = host.adapter.partition(":")
-    path = (folder / file).resolve()
+    path = (card_file.parent / file).resolve()
     if not class_name or path.suffix != ".py" or not path.is_file():
         raise InputError(
             f"host {name!r} has no adapter {host.adapter!r}",
-            where=where,
+            where=str(card_file),
             expected=f"FILE.py:CLASS with the file at {path}",
             mend="check the adapter line",
         )
-    return HostSpec(name, host, path.parent, path.stem, class_name, folder_digest(path.parent))
+    return HostSpec(name, host, path.parent, path.stem, class_name, _digest_without(path.parent, card_file))
 
 
 def adapter_files(folder: Path) -> list[Path]:
@@ -324,12 +324,12 @@ def adapter_files(folder: Path) -> list[Path]:
     )
 
 
-def folder_digest(folder: Path) -> str:
-    """sha256 over the relative names and contents of an adapter folder."""
-    return files_digest(folder, adapter_files(folder))
+def _digest_without(folder: Path, card_file: Path) -> str:
+    return files_digest(folder, [file for file in adapter_files(folder) if file != card_file.resolve()])
 
 
 def files_digest(folder: Path, files: Iterable[Path]) -> str:
+    """sha256 over the names, relative to `folder`, and the contents of files."""
     digest = hashlib.sha256()
     for path in files:
         content = path.read_bytes()
