@@ -153,7 +153,7 @@ def with_file(name: str, text: str) -> Callable[[Path], Path]:
         replaced("heads = {", 'weights = { net = { path = "/elsewhere/net.bin" } }\nheads = {'),
         with_file(".hidden/note", "x"),
         with_file("__pycache__/adapter.cpython-311.pyc", "x"),
-        with_file("other-card.toml", "x"),
+        with_file("other.system.toml", "x"),
     ],
 )
 def test_resources_paths_and_descriptions_are_no_part_of_a_fingerprint(
