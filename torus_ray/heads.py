@@ -187,6 +187,8 @@ class AnswerRequest:
         return None if self.clip_bytes is None else decode(self.clip_bytes)
 
     def reply(self, texts: Sequence[str]) -> AnswerReply:
+        if isinstance(texts, str):
+            raise TypeError(f"reply takes a list with one text a question, got the text {texts!r:.40}")
         return AnswerReply(self.id, tuple(texts))
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,8 +34,14 @@ class SharedCluster:
     address: str
     mark: str
 
-    def actors(self) -> list[str]:
-        """The processes in which a host lives now."""
+    def actors_left(self, patience_s: float = 30.0) -> list[str]:
+        """The processes of hosts that are still there after a while: Ray ends them behind the driver's back."""
+        end = time.monotonic() + patience_s
+        while (left := self._actors()) and time.monotonic() < end:
+            time.sleep(0.2)
+        return left
+
+    def _actors(self) -> list[str]:
         found = [process.cmdline() for process in psutil.process_iter() if _is_marked(process, self.mark)]
         return [command[0] for command in found if command and command[0].startswith("ray::") and "Host" in command[0]]
 

@@ -134,7 +134,7 @@ def test_a_process_that_died_is_told_with_its_unit(faults: Faults) -> None:
 
 def test_the_exit_code_says_that_units_failed(faults: Faults, ray_cluster: SharedCluster) -> None:
     assert faults.result.exit_code == 1
-    assert ray_cluster.actors() == []
+    assert ray_cluster.actors_left() == []
 
 
 def test_a_death_among_coroutines_is_blamed_on_one_and_a_hang_on_itself(
@@ -169,7 +169,7 @@ def test_a_model_that_does_not_load_stops_the_run_with_its_cause(
     assert "mind" in str(caught.value)
     assert caught.value.where
     assert caught.value.mend
-    assert ray_cluster.actors() == []
+    assert ray_cluster.actors_left() == []
 
 
 # --- two environments -------------------------------------------------------------------------------------------------

@@ -116,12 +116,12 @@ def test_stage_one_is_rendered_once_for_both_arms_and_its_questions_asked_once(b
 def test_the_cluster_goes_on_without_hosts_of_ours(
     batches: Both, hosts: Both, bank: Bank, tmp_path: Path, ray_cluster: SharedCluster
 ) -> None:
-    assert ray_cluster.actors() == []
+    assert ray_cluster.actors_left() == []
     made = system(tmp_path / "card")
     for results in ("first", "second"):
         again = run(made, bank, tmp_path / results, ARMS[:1], address=ray_cluster.address, tests=bank.tests[:1])
         assert again.by_status == {"ok": 12}
-    assert ray_cluster.actors() == []
+    assert ray_cluster.actors_left() == []
 
 
 # --- attempts ---------------------------------------------------------------------------------------------------------
