@@ -126,3 +126,9 @@ def test_operations_of_a_class_are_the_methods_that_it_has() -> None:
 def test_a_refusal_has_a_reason_and_a_message() -> None:
     assert (Refused("too_long").reason, str(Refused("too_long"))) == ("too_long", "too_long")
     assert str(Refused("too_long", "2,000 words")) == "2,000 words"
+
+
+def test_a_bare_text_is_no_list_of_answers() -> None:
+    request = AnswerRequest("1", (Question("Which?", tuple("abcdef"), "Which?"),) * 3, None, 0)
+    with pytest.raises(TypeError, match="one text a question"):
+        request.reply("ABC")

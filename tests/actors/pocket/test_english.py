@@ -188,3 +188,67 @@ def test_dynamics() -> None:
     assert english.dynamics("gradually gets louder").shape == "crescendo"
     assert english.dynamics("fades out").slope == -1
     assert english.dynamics("softly").level_db < 0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "each"),
+    [
+        ("leaving about a second after each word", 1.0, "word"),
+        ("with one and a half seconds between the numbers", 1.5, "item"),
+        ("a two-second pause", 2.0, None),
+        ("half a second of silence between them", 0.5, "item"),
+        ("after a brief pause", 0.4, None),
+        ("a long silence follows", 1.2, None),
+        ("without pausing", None, None),
+        ("he speaks slowly", None, None),
+    ],
+)
+def test_pauses(text: str, seconds: float | None, each: str | None) -> None:
+    assert english.pause_s(text) == seconds
+    assert english.pause_each(text) == each
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("three taps a second for four seconds", (1 / 3, 12)),
+        ("a spoon taps twice a second for three seconds", (0.5, 6)),
+        ("a beep every half second", (0.5, None)),
+        ("a drum struck once a second, seven times", (1.0, 7)),
+        ("four claps evenly spread over two seconds", (0.5, 4)),
+        ("two knocks one second apart", (1.0, 2)),
+        ("three knocks", None),
+        ("a horn sounds for a second", None),
+    ],
+)
+def test_repetition(text: str, expected: tuple[float, int | None] | None) -> None:
+    found = english.repetition(text)
+    assert (found and (found.gap_s, found.count)) == (expected and (pytest.approx(expected[0]), expected[1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "levels"),
+    [
+        ("a motorbike approaches, passes and leaves", "sound", "low high low"),
+        ("the breeze builds up into a gale", "sound", "low high"),
+        ("the rumble dies away", "sound", "high low"),
+        ("she begins quietly and ends up yelling", "speech", "low high"),
+        ("strings that swell and then sink back", "music", "low high low"),
+        ("a rising melody", "music", ""),
+        ("steady rain", "sound", ""),
+    ],
+)
+def test_level_curves(text: str, kind: str, levels: str) -> None:
+    curve = english.level_curve(text, kind) or ()
+    ends = [curve[0], curve[len(curve) // 2], curve[-1]] if levels.count(" ") == 2 else [*curve[:1], *curve[-1:]]
+    assert " ".join("high" if db > -6 else "low" for _, db in ends) == levels
+
+
+def test_counts_in_words_and_order_without_articles() -> None:
+    assert english.count("half a dozen raps") == 6
+    assert english.count("a dozen drips") == 12
+    assert [e.text for e in english.split("Splintering wood before heavy footsteps")] == [
+        "Splintering wood",
+        "heavy footsteps",
+    ]
+    assert [e.text for e in english.split("Footsteps after a door slam")] == ["a door slam", "Footsteps"]

@@ -165,3 +165,54 @@ def test_what_is_music() -> None:
     assert music_names.is_music("a melody in C minor")
     assert not music_names.is_music("a car horn honks")
     assert not music_names.is_music("a dog barks")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "count", "steps"),
+    [
+        ("an oboe plays a rising scale of eight notes", 8, [1] * 7),
+        ("a tuba plays four long falling notes", 4, [-1] * 3),
+        ("a bell-like vibraphone repeats the same note five times", 5, [0] * 4),
+        ("a clarinet plays a scale up and then back down", 15, [1] * 7 + [-1] * 7),
+        ("six octave leaps... six notes of octave leaps on a piano", 6, [1, -1, 1, -1, 1]),
+    ],
+)
+def test_a_described_pattern_is_obeyed(prompt: str, count: int, steps: list[int]) -> None:
+    plan, score = planned(prompt)
+    pitches = [n.pitch for n in score.notes]
+    assert len(plan.sections[0].parts) == 1
+    assert len(pitches) == count
+    assert list(np.sign(np.diff(pitches))) == steps
+
+
+@pytest.mark.parametrize(
+    "prompt", ["a cello tune in G minor", "a slow organ piece in E minor", "a sad waltz for piano in B minor"]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_minor_sounds_minor(prompt: str, seed: int) -> None:
+    plan, score = planned(prompt, seed)
+    tonic = plan.sections[0].key.tonic
+    weight = np.zeros(12)
+    for note in score.notes:
+        weight[(note.pitch - tonic) % 12] += note.duration
+    assert weight[4] == 0
+    assert weight[3] > 0
+    first = {(n.pitch - tonic) % 12 for n in score.notes if n.start < 0.02}
+    last = {(n.pitch - tonic) % 12 for n in score.notes if n.start > score.notes[-1].start - 0.02}
+    assert first <= {0, 3, 7}
+    assert last <= {0, 3, 7}
+
+
+def test_a_second_solo_takes_over() -> None:
+    plan, score = planned("A lone oboe plays, and halfway through a trombone takes over")
+    assert [sorted(names(plan, i)) for i in (0, 1)] == [["oboe"], ["trombone"]]
+    swap = plan.sections[0].bars / sum(s.bars for s in plan.sections)
+    assert 0.4 <= swap <= 0.6
+    assert {score.parts[n.part].name for n in score.notes} == {"oboe", "trombone"}
+
+
+def test_swell_and_sink() -> None:
+    wave = music.render("strings that swell and then sink back", None, np.random.default_rng(0))
+    parts = [float(np.sqrt((p**2).mean())) for p in np.array_split(wave[:, : int(8.5 * 44100)].mean(axis=0), 5)]
+    assert parts[2] > 2.5 * parts[0]
+    assert parts[2] > 2.5 * parts[4]

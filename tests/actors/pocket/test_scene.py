@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from actors.pocket import scene, scene_change, scene_read, weights
+from actors.pocket import english, scene, scene_change, scene_level, scene_people, scene_read, weights
 from actors.pocket.adapter import Pocket
 from torus_ray.heads import GenerateRequest, Host, Refused, operations_of
 
@@ -168,3 +168,77 @@ def test_the_adapter_speaks_for_all_heads() -> None:
     assert reply.clip.rate_hz == 44100
     with pytest.raises(Refused):
         model.generate([GenerateRequest("b", " ... ", "sound", 0)])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ('A woman calls "Supper!" and then a man answers "In a minute."', "female male"),
+        ('"Is it far?" asks a boy. "Very far," an old woman replies.', "male female"),
+        ('Two voices: the first, a girl, says "Mine." The second, a man, says "Ours."', "female male"),
+        ('A man and a woman argue. He says "Left." She says "Right." He says "Fine."', "male female male"),
+        ('A lady and her son talk: "Ready?" "Nearly." "Hurry."', "female male female"),
+        ('A woman and a man meet. The first says "Hi" and the second says "Bye".', "female male"),
+        ('A grandmother tells a boy "Sit" and he says "No".', "female male"),
+        ('"Run," a man shouts, "run now," and a woman whispers "quiet".', "male male female"),
+    ],
+)
+def test_each_quote_has_its_speaker(prompt: str, expected: str) -> None:
+    cast = scene_people.cast_of(english.mask(prompt))
+    assert [cast.people[i].sex for i in cast.of_quote] == expected.split()  # type: ignore[union-attr]
+    voices = {tuple(sorted({i for i, p in enumerate(cast.people) if p and p.sex == sex})) for sex in ("male", "female")}
+    assert all(len(v) == 1 for v in voices)
+
+
+@pytest.mark.parametrize(("how", "low_db", "high_db"), [("steady", 12, 24), ("faint", 24, 30), ("loud", 4, 8)])
+def test_a_bed_has_its_level_under_the_voice(how: str, low_db: float, high_db: float) -> None:
+    clip = scene.render_scene(f'A man says "The shop is shut." with {how} rain in the background.', "speech", 0)
+    alone = scene.render_scene('A man says "The shop is shut."', "speech", 0)
+    bed = clip.wave[:, int(3.5 * 44100) : int(4.5 * 44100)]
+    under = scene_level.active_db(alone.wave) - scene_level.active_db(bed)
+    assert low_db <= under <= high_db
+
+
+def test_surroundings_of_a_speaker_sound() -> None:
+    items = scene_read.read('A man stands next to a waterfall and says "Look down."', "speech").items
+    assert [(i.kind, i.relation) for i in items] == [("speech", "first"), ("sound", "background")]
+    assert len(scene_read.read('A man in a quiet street says "Look."', "speech").items) == 1
+
+
+def test_a_rate_for_a_time() -> None:
+    clip = scene.render_scene("Two clock ticks a second for five seconds.", "sound", 1)
+    found = onsets_s(clip.wave)
+    assert len(found) == 10
+    assert np.diff(found) == pytest.approx(np.full(9, 0.5), abs=0.02)
+
+
+def test_stated_silence_between_events() -> None:
+    clip = scene.render_scene("Two raps on wood with a second and a half of silence between them.", "sound", 0)
+    assert np.diff(onsets_s(clip.wave, 0.6)) == pytest.approx([1.56], abs=0.2)
+
+
+def envelope(prompt: str, parts: int = 5) -> list[float]:
+    wave = scene.render_scene(prompt, "sound", 0).wave.mean(axis=0)
+    return [float(np.sqrt((p**2).mean())) for p in np.array_split(wave, parts)]
+
+
+def test_levels_over_time() -> None:
+    passing = envelope("An ambulance siren comes closer, passes and vanishes into the distance.")
+    assert passing[2] > 2 * max(passing[0], passing[4])
+    growing = envelope("A breeze slowly builds up.")
+    assert growing == sorted(growing)
+    assert growing[4] > 4 * growing[0]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "sources"),
+    [
+        ("Breaking crockery before thumps.", ["shatter", "thud"]),
+        ("Thunder, rain and church bells.", ["thunder", "rain", "bell_large"]),
+        ("She dropped her keys, coughed, and slammed the door.", ["jingle", "cough", "slam"]),
+        ("A kettle sang, and behind it a clock ticked.", ["kettle", "clock"]),
+    ],
+)
+def test_every_named_source_is_there_in_order(prompt: str, sources: list[str]) -> None:
+    items = scene_read.read(prompt, "sound").items
+    assert [scene_read.sound.match(i.text).source.name for i in items] == sources
