@@ -1,8 +1,8 @@
 """pocket: the embedded default system, real small models from PyPI packages alone, on one CPU thread.
 
 Generation: Kokoro-82M or Piper for speech, a General MIDI soundfont for music, procedural sound effects. Editing works
-on the audio. Understanding: Whisper, YAMNet, Basic Pitch and signal measures. Each model loads at its first use, so a host
-that only renders never pays for the ears, and the other way round.
+on the audio. Understanding: Whisper, YAMNet, Basic Pitch and signal measures. Each model loads at its first use, so a
+host that only renders never pays for the ears, and the other way round.
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ class Pocket(Model):
         self._evidence.clear()
 
     def _heard(self, data: bytes | None) -> Evidence:
-        """What the clip gave, kept for a while: its caption and its questions come close together. No clip is silence."""
+        """What the clip gave, kept for a while: its caption and its questions come close together.
+
+        No clip is silence.
+        """
         key = hashlib.sha256(data or b"").digest()
         if key not in self._evidence:
             self._evidence[key] = self._listening().hear(decode(data) if data else silence())
