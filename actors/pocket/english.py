@@ -17,7 +17,18 @@ Order of use for a whole prompt::
 from __future__ import annotations
 
 from .english_change import Amount, Comparative, amount, amounts, comparatives, degree, is_negated, ratio, without
-from .english_clauses import Element, Masked, Quote, coordinated, is_masked_quote, mask, quotes, sentences, split
+from .english_clauses import (
+    FIRST_MASK,
+    Element,
+    Masked,
+    Quote,
+    coordinated,
+    is_masked_quote,
+    mask,
+    quotes,
+    sentences,
+    split,
+)
 from .english_music import (
     MODES,
     Dynamics,
@@ -36,12 +47,15 @@ from .english_music import (
 )
 from .english_numbers import NUMBER, Moment, count, duration_s, interval_s, moment, number, ordinal, ordinals
 from .english_place import Distance, Pan, Room, Speaker, distance, manners, pan, room, speaker
+from .english_timing import Curve, Repetition, level_curve, pause_each, pause_s, repetition
 
 __all__ = [
+    "FIRST_MASK",
     "MODES",
     "NUMBER",
     "Amount",
     "Comparative",
+    "Curve",
     "Distance",
     "Dynamics",
     "Element",
@@ -51,6 +65,7 @@ __all__ = [
     "Moment",
     "Pan",
     "Quote",
+    "Repetition",
     "Room",
     "Speaker",
     "Tempo",
@@ -69,6 +84,7 @@ __all__ = [
     "is_negated",
     "key",
     "keys",
+    "level_curve",
     "manners",
     "mask",
     "meter",
@@ -78,9 +94,12 @@ __all__ = [
     "ordinal",
     "ordinals",
     "pan",
+    "pause_each",
+    "pause_s",
     "quotes",
     "ratio",
     "register",
+    "repetition",
     "room",
     "sentences",
     "speaker",

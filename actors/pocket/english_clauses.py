@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from .english_numbers import moment
 
-_MASK_BASE = 0xE000  # Unicode private use: no prompt holds it
+FIRST_MASK = 0xE000
+"""The character that stands for the first quote: Unicode private use, which no prompt holds."""
 _QUOTE = re.compile(
     r"\"([^\"]+)\"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|‘((?:[^’]|’(?=\w))+)’(?!\w)"
     r"|(?<![\w’'])'((?:[^']|'(?=\w))+)'(?!\w)"
@@ -32,12 +33,12 @@ class Masked:
 
     def quotes_in(self, part: str) -> tuple[Quote, ...]:
         """The quotes whose mask stands in `part`, in the order they stand there."""
-        return tuple(self.quotes[ord(c) - _MASK_BASE] for c in part if 0 <= ord(c) - _MASK_BASE < len(self.quotes))
+        return tuple(self.quotes[ord(c) - FIRST_MASK] for c in part if 0 <= ord(c) - FIRST_MASK < len(self.quotes))
 
     def unmask(self, part: str) -> str:
         """`part` with its quotes put back, in straight double marks."""
         return "".join(
-            f'"{self.quotes[ord(c) - _MASK_BASE].text}"' if 0 <= ord(c) - _MASK_BASE < len(self.quotes) else c
+            f'"{self.quotes[ord(c) - FIRST_MASK].text}"' if 0 <= ord(c) - FIRST_MASK < len(self.quotes) else c
             for c in part
         )
 
@@ -58,7 +59,7 @@ def mask(text: str) -> Masked:
     found, parts, at = quotes(text), [], 0
     for index, quote in enumerate(found):
         parts.append(text[at : quote.start])
-        parts.append(chr(_MASK_BASE + index))
+        parts.append(chr(FIRST_MASK + index))
         rest = text[quote.end :].lstrip()
         if quote.text[-1] in ".!?" and rest[:1].isupper():
             parts.append(".")
@@ -69,7 +70,7 @@ def mask(text: str) -> Masked:
 
 def is_masked_quote(char: str) -> bool:
     """Whether a character stands for a quote."""
-    return _MASK_BASE <= ord(char) < _MASK_BASE + 6400
+    return FIRST_MASK <= ord(char) < FIRST_MASK + 6400
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,20 @@ _THEN = re.compile(
       | (?:and\s+)?next(?=[,\s]+(?:a|an|the|comes|there|someone|he|she|they|we)\b)
       | (?:and\s+)?(?:ends|ending|finishes|finishing|concludes|concluding|closes|closing)\s+with
           (?=\s+(?:a|an|the|one|two|three|\d)\b)
-      | (?:and\s+)?(?:before|until)(?=\s+(?:a|an|the|one|two|three|four|another|someone|he|she|it|they|finally)\b)
+      | (?:and\s+|just\s+|right\s+)?(?:before|until)
+          (?=\s+(?!long\b|the\s+(?:end|next|voice|words?)\b|each\b|every\b|
+          (?:dawn|noon|midnight|dinner|breakfast|bed|him|her|it\.)\b)[a-z])
       | (?:and\s+)?(?:leading|giving\s+way|turning|changing)\s+(?:in)?to(?=\s+(?:a|an|the)\b)
     )\b[,:]?\s*""",
     re.I | re.X,
 )
 _AFTER = re.compile(r"^\s*after\s+(?!that\b|this\b|which\b|it\b)(.+?),\s+(.+)$", re.I)
+_LATER = re.compile(
+    r"^((?:(?!\bthen\b|\bbefore\b|\bfollowed\b|\bpaus|\bsilence).)+?)\s+(?:right |shortly |just |soon )?after\s+"
+    r"(?!that\b|this\b|which\b|it\b|each\b|every\b|another\b|hours\b|dark\b|about\b|around\b|roughly\b|"
+    r"(?:\S+ ){0,3}(?:pause|silence|seconds?|moment|beat|gap|while|bars?|measures?)\b)(.+)$",
+    re.I,
+)
 _TOGETHER = re.compile(
     r"""[,;]?\s*\b(?:
         (?:and\s+)?(?:all\s+)?(?:while|whilst|meanwhile|at\s+the\s+same\s+time(?:\s+as)?|simultaneously(?:\s+with)?)
@@ -113,7 +122,8 @@ _TOGETHER = re.compile(
     re.I | re.X,
 )
 _OVER = re.compile(
-    r"""[,;]?\s*\b(?:over|above|on\s+top\s+of|against|amid|amidst)\s+
+    r"""[,;]?\s*\b(?:over|above|on\s+top\s+of|amid|amidst|against(?=\s+(?:(?:a|an|the)\s+)?(?:\w+\s+){0,2}(?:sounds?|noise|roar|
+            hum|rain|wind|background|backdrop|crowd|music|traffic|murmur|waves|chatter|static|street|storm|sea|wall\s+of)\b))\s+
         (?=(?:the\s+sound\s+of\s+|sounds\s+of\s+|a\s+(?:background|backdrop|bed)\s+of\s+|a\b|an\b|the\b|some\b|steady\b|gentle\b|soft\b|light\b|heavy\b|quiet\b|
             rain|wind|music|traffic|crickets|waves|birds|birdsong|thunder|static|drums|piano|guitar|strings|crowd|ocean|distant|street|cafe)
         )(?!(?:the|a)\s+(?:phone|telephone|radio|intercom|loudspeaker|course|span|period|first|last|next|whole|megaphone|pa|top)\b)""",
@@ -158,6 +168,9 @@ def _order_sentence(sentence: str) -> list[Element]:
     leading = _AFTER.match(sentence)
     if leading and moment(sentence) is None and not re.search(r"\bpause|\bsilence", leading.group(1), re.I):
         return _order_sentence(leading.group(1)) + _relabel(_order_sentence(leading.group(2)), "then")
+    later = _LATER.match(sentence)
+    if later and moment(sentence) is None and not any(map(is_masked_quote, sentence)):
+        return _order_sentence(later.group(2)) + _relabel(_order_sentence(later.group(1)), "then")
     leading = re.match(r"^\s*(?:while|as)\s+(.+?),\s+(.+)$", sentence, re.I)
     if leading:
         return _order_sentence(leading.group(1)) + _relabel(_order_sentence(leading.group(2)), "together")
@@ -217,7 +230,8 @@ def _with_background(text: str, relation: str) -> list[Element]:
         re.I,
     )
     if match and match.group(1).strip():
-        rest = [Element(match.group(2), "background" if "distance" not in match.group(2) else "together")]
+        said = f"{match.group(2)}{match.group(3)}".strip()
+        rest = [Element(said, "background" if "distance" not in match.group(2) else "together")]
         return [Element(match.group(1), relation), *rest]
     if relation in ("first", "together") and _BACKGROUND.search(text) and not any(map(is_masked_quote, text)):
         return [Element(text, "background")]

@@ -146,7 +146,8 @@ def count(text: str) -> int | None:
 
     Numbers that are times, tempos, meters or ordinals do not count.
     """
-    text = text.lower()
+    text = re.sub(r"\bhalf a dozen\b", "six", text.lower())
+    text = re.sub(r"\b(?:a|one) dozen\b", "twelve", text)
     match = re.search(r"\b(once|twice|thrice)\b(?! as)", text)
     if match:
         return _TIMES[match.group(1)]
@@ -191,10 +192,11 @@ def _plain_number(text: str) -> int | None:
 
 _SECONDS = {"second": 1.0, "sec": 1.0, "s": 1.0, "minute": 60.0, "min": 60.0, "millisecond": 1e-3, "ms": 1e-3}
 _UNIT = r"(milliseconds?|ms|seconds?|secs?|minutes?|mins?|s)\b"
-_LENGTH = rf"({NUMBER}|half(?: of)? a|a quarter of a|quarter of a|half|a half|a couple of|a few|a|an|one)[- ]*{_UNIT}"
+LENGTH = rf"({NUMBER}|half(?: of)? a|a quarter of a|quarter of a|half|a half|a couple of|a few|a|an|one)[- ]*{_UNIT}"
 
 
-def _seconds(amount: str, unit: str) -> float | None:
+def seconds_of(amount: str, unit: str) -> float | None:
+    """Seconds of the two groups that :data:`LENGTH` matched."""
     vague = {"a couple of": 2.0, "a few": 3.0, "half of a": 0.5}
     value = vague.get(amount, number(amount))
     unit = unit if unit in ("s", "ms") else unit.rstrip("s")
@@ -207,7 +209,7 @@ def duration_s(text: str) -> float | None:
     A time at which, or every which, something happens is no duration (see :func:`moment_s`, :func:`interval_s`).
     """
     text = text.lower()
-    for match in re.finditer(rf"\b{_LENGTH}", text):
+    for match in re.finditer(rf"\b{LENGTH}", text):
         before, after = text[: match.start()].rstrip(), text[match.end() :].lstrip(" -")
         if re.search(r"\b(every|each|after|at|by|within)$|\b(?:first|last|final)$", before):
             continue
@@ -215,7 +217,7 @@ def duration_s(text: str) -> float | None:
             r"(?:apart|between|mark|in\b|into|later|interval|earlier|intervals|after|before the end|from)", after
         ):
             continue
-        return _seconds(match.group(1), match.group(2))
+        return seconds_of(match.group(1), match.group(2))
     return None
 
 
@@ -227,12 +229,12 @@ def interval_s(text: str) -> float | None:
     if match:
         return 1.0
     for pattern in (
-        rf"\b(?:every|each)\s+{_LENGTH}",
-        rf"\b{_LENGTH}[ -]*(?:apart|between|intervals?|gaps?|pauses? between|spacing|of silence between)",
+        rf"\b(?:every|each)\s+{LENGTH}",
+        rf"\b{LENGTH}[ -]*(?:apart|between|intervals?|gaps?|pauses? between|spacing|of silence between)",
     ):
         match = re.search(pattern, text)
         if match:
-            return _seconds(match.group(1), match.group(2))
+            return seconds_of(match.group(1), match.group(2))
     if re.search(r"\bin (?:quick|rapid) succession\b|\brapid(?:ly)?\b|\bquick(?:ly)?\b", text):
         return 0.22
     return None
@@ -250,21 +252,21 @@ def moment(text: str) -> Moment | None:
     """When something happens: "after two seconds", "at the three-second mark", "two seconds in", "in the last
     second"."""
     text = text.lower()
-    match = re.search(rf"\b(?:in|during|for|over|from|of)?\s*the (?:last|final)\s+(?:{_LENGTH}|(second)\b)", text)
+    match = re.search(rf"\b(?:in|during|for|over|from|of)?\s*the (?:last|final)\s+(?:{LENGTH}|(second)\b)", text)
     if match:
-        value = 1.0 if match.group(3) else _seconds(match.group(1), match.group(2))
+        value = 1.0 if match.group(3) else seconds_of(match.group(1), match.group(2))
         return None if value is None else Moment(value, from_end=True)
-    match = re.search(rf"\b{_LENGTH}\s+(?:before the end|from the end)", text)
+    match = re.search(rf"\b{LENGTH}\s+(?:before the end|from the end)", text)
     if match:
-        value = _seconds(match.group(1), match.group(2))
+        value = seconds_of(match.group(1), match.group(2))
         return None if value is None else Moment(value, from_end=True)
     for pattern in (
-        rf"\b(?:after|at)\s+(?:the |about |around |roughly )?{_LENGTH}",
-        rf"\b{_LENGTH}[ -]+(?:mark|in\b|into|later)",
+        rf"\b(?:after|at)\s+(?:the |about |around |roughly )?{LENGTH}",
+        rf"\b{LENGTH}[ -]+(?:mark|in\b|into|later)",
     ):
         match = re.search(pattern, text)
         if match:
-            value = _seconds(match.group(1), match.group(2))
+            value = seconds_of(match.group(1), match.group(2))
             return None if value is None else Moment(value)
     if re.search(r"\bhalf ?way (?:through|in)\b|\bin the middle\b|\bmid(?:point|way)\b", text):
         return Moment(5.0)

@@ -53,6 +53,10 @@ def _levelled(wave: np.ndarray) -> np.ndarray:
 
 def _envelope(plan: Plan, end_s: float, frames: int) -> np.ndarray:
     """The gain over time that the dynamics ask for; a level word moves the whole."""
+    if plan.curve is not None:
+        at, db = zip(*plan.curve)
+        where = np.clip(np.arange(frames) / RATE_HZ / max(end_s, 0.1), 0.0, 1.0)
+        return (10 ** (np.interp(where, at, db) / 20)).astype(np.float32)
     shape, t = plan.dynamics.shape, np.arange(frames) / RATE_HZ
     share = np.clip(t / max(end_s, 0.1), 0.0, 1.0)
     ramps = {

@@ -37,7 +37,7 @@ class Score:
 
 _PROGRESSIONS: dict[str, tuple[tuple[int, ...], ...]] = {
     "major": ((0, 3, 4, 0), (0, 3, 0, 4), (0, 0, 3, 0), (0, 5, 3, 0)),
-    "minor": ((0, 3, 4, 0), (0, 0, 3, 0), (0, 3, 0, 4), (0, 5, 3, 0)),
+    "minor": ((0, 0, 3, 0), (0, 3, 0, 0), (0, 0, 4, 0), (0, 3, 4, 0)),
     "dorian": ((0, 3, 0, 3), (0, 6, 3, 0)),
     "mixolydian": ((0, 6, 3, 0), (0, 3, 6, 0)),
     "phrygian": ((0, 1, 0, 1), (0, 1, 2, 1)),
@@ -93,7 +93,9 @@ def _degrees(section: Section, rng: Rng, cadence: bool) -> list[int]:
     if section.bars >= 3 and section.key.mode in ("major", "minor", "harmonic minor", "blues"):
         degrees[-1] = 4 if cadence else degrees[-1]
         if cadence and degrees[-2] == 4:
-            degrees[-2] = 3
+            degrees[-2] = 0 if section.key.mode in ("minor", "harmonic minor") else 3
+        if section.key.mode != "major" and section.key.mode != "blues" and cadence and section.bars < 4:
+            degrees[-1] = 0  # too short to leave the minor chord
     if section.key.mode == "minor" and any(p.program in (29, 30) for p in section.parts):
         degrees = [6 if d == 4 else d for d in degrees]  # rock's minor: the flat seventh, no leading note
     if section.bars in (2, 3) and not cadence:

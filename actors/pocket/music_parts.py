@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from . import english, music_names, music_styles
+from . import english, music_figures, music_names, music_styles
 from .english import Meter
+from .music_figures import Figure
 from .music_names import Named
 from .music_styles import Style
 
@@ -20,9 +21,9 @@ class Part:
     """One instrument with one job.
 
     role: melody, counter, chords, waltz, offbeat, stride, arpeggio, bass, walking, pulse, drone, ostinato, sparse,
-    scale, repeated, tremolo or drums. program: General MIDI, or DRUMS. center: middle pitch. contour: +1 rising, -1
-    falling, 0 free. groove: the name of a drum groove, or None with `drum_notes`. voices: how many play it (harmonised
-    in thirds). text: what the prompt says.
+    scale, repeated, tremolo, figure or drums. program: General MIDI, or DRUMS. center: middle pitch. contour: +1
+    rising, -1 falling, 0 free. groove: the name of a drum groove, or None with `drum_notes`. voices: how many play it
+    (harmonised in thirds). text: what the prompt says. figure: the pattern described, for that role.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Part:
     level_db: float = 0.0
     turn: int | None = None
     text: str = ""
+    figure: Figure | None = None
 
 
 def beat_quarters(meter: Meter) -> float:
@@ -106,7 +108,11 @@ def parts_of(text: str, style: Style | None, absent: tuple[str, ...], meter: Met
     only_drums = (
         has_drums and not melodic and (solo or not style or re.search(r"\bdrum|\bpercussion|\bbeat", text.lower()))
     )
-    if not melodic and fallback and not only_drums:
+    shape = music_figures.figure(text)
+    if not melodic and fallback and shape is not None and not has_drums:
+        piano = music_names.instrument("piano")
+        parts.append(_shaped(Part("piano", piano.program, "figure", piano.center, True, figure=shape), text))
+    elif not melodic and fallback and not only_drums:
         for spec in (style or music_styles.DEFAULT_STYLE).instruments:
             name, _, role = spec.partition(":")
             if not _is_absent(name, absent):
@@ -155,9 +161,13 @@ def _part(item: Named, before: str, after: str, text: str, names: list[str], met
         role = (
             "bass" if ("bass" in item.name and item.name != "bass clarinet") or item.name in ("tuba", "timpani") else ""
         )
+    alone = len(set(names)) == 1
+    shape = music_figures.figure(text if alone else near)
+    if shape is not None:
+        role = "figure"
     if role == "drone" and not instrument.sustained:
         role = "repeated"
-    voices = english.count(lead_in) or 1
+    voices = (english.count(lead_in) if shape is None else None) or 1
     voices = max(voices, 2 if re.search(r"\bduet|\bduo|\btwo[- ]part|\bharmon(?:y|ies)\b", near) else 1)
     voices = max(voices, 3 if re.search(r"\btrio|\bthree[- ]part", near) else 1)
     part = Part(
@@ -168,6 +178,7 @@ def _part(item: Named, before: str, after: str, text: str, names: list[str], met
         instrument.chordal,
         voices=min(voices, 4),
         text=near,
+        figure=shape,
     )
     return _shaped(part, near if len(set(names)) > 1 else text)
 
@@ -229,7 +240,7 @@ def _merged(parts: list[Part]) -> list[Part]:
 
 def _roles_spread(parts: list[Part]) -> list[Part]:
     """Parts without a stated job: the first takes the melody, the next chords or a counter-melody."""
-    has_melody = any(p.role in ("melody", "scale", "arpeggio", "ostinato") for p in parts)
+    has_melody = any(p.role in ("melody", "scale", "arpeggio", "ostinato", "figure") for p in parts)
     found: list[Part] = []
     for part in parts:
         if part.role:

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from . import music_figures
 from .english import MODES, Key
 from .music_parts import Part, bar_quarters, beat_quarters
 from .music_plan import Section
@@ -93,6 +94,7 @@ def melody(part: Part, section: Section, degrees: list[int], rng: Rng) -> list[E
         fitting = tuple(c for c in tones if c in scale) or tones
         if degree == 0 and len(fitting) == 3:
             fitting = fitting[:2]  # root and third say the key; the fifth belongs to its neighbour as well
+        minor = 3 in MODES[section.key.mode] and 4 not in MODES[section.key.mode]
         drift = 0.0
         if part.contour:
             span = 9.0
@@ -105,11 +107,18 @@ def melody(part: Part, section: Section, degrees: list[int], rng: Rng) -> list[E
             wanted = fitting if strong else scale
             if (i == 0 and degree == 0 and not part.contour) or (number == 0 and i == 0):
                 wanted = (section.key.tonic,)  # a bar on the tonic chord opens on the tonic: the key is heard
+            third = ((section.key.tonic + 3) % 12,)
+            if minor and degree == 0 and not part.contour and (i or number):
+                # The minor third says minor; a tonic's own overtones would say major.
+                if (strong and i) or (not i and number % 2 == 1):
+                    wanted = third
+                elif not strong and i % 2 == 1:
+                    wanted = (section.key.tonic, *third, (section.key.tonic + 2) % 12)
             new = nearest(target, wanted)
             if new == pitch and events and not strong:
                 new = nearest(pitch + (1.6 if motion[i] >= 0 else -1.6), scale)
             pitch = int(np.clip(new, part.center - 10, part.center + 12))
-            pitch = nearest(pitch, wanted if i == 0 else fitting if strong else scale)
+            pitch = nearest(pitch, wanted if i == 0 or len(wanted) == 1 else fitting if strong else scale)
             events.append((t, length, pitch, 108 if i == 0 else 98 if strong else 90))
             t += length
     last = events[-1]
@@ -216,12 +225,17 @@ def _arpeggio(part: Part, section: Section, degrees: list[int], rng: Rng) -> lis
 def _bass(part: Part, section: Section, degrees: list[int], rng: Rng) -> list[Event]:
     bar, beat = bar_quarters(section.meter), beat_quarters(section.meter)
     center = min(part.center, 52)
+    minor = 3 in MODES[section.key.mode] and 4 not in MODES[section.key.mode]
     events: list[Event] = []
     for number, degree in enumerate(degrees):
         tones = chord(section.key, degree)
         root = nearest(center, (tones[0],))
         beats = max(1, round(bar / beat))
         for b in range(beats):
+            third = next((c for c in tones if c == (tones[0] + 3) % 12), None)
+            if minor and third is not None and b and b == beats // 2:
+                events.append((number * bar + b * beat, beat, nearest(root + 3, (third,)), 98))
+                continue
             if beats % 2 == 0 and beats >= 4 and b % 2 and beat == 1.0 and section.bpm > 150:
                 continue
             events.append(
@@ -331,7 +345,23 @@ def _scale(part: Part, section: Section, degrees: list[int], rng: Rng) -> list[E
     return events
 
 
+def _figure(part: Part, section: Section, degrees: list[int], rng: Rng) -> list[Event]:
+    """The pattern as described, no other note: it starts with the section and stops when it is done."""
+    if part.figure is None:
+        return melody(part, section, degrees, rng)
+    bar, beat = bar_quarters(section.meter), beat_quarters(section.meter)
+    step = music_figures.step_s(part.figure, 60.0 / section.bpm) * beat * section.bpm / 60.0
+    fits = max(1, int(section.bars * bar / step + 1e-6))
+    falls = part.figure.ways[0] < 0 and part.figure.kind in ("scale", "chromatic", "notes")
+    reach = -8 if part.figure.kind in ("scale", "leaps", "chromatic") and not falls else -4
+    tonic = nearest(part.center + reach, (section.key.tonic,))
+    found = music_figures.pitches(part.figure, tonic, section.key, part.figure.count or fits)
+    hold = 0.5 if part.figure.length == "short" else 1.0
+    return [(i * step, step * hold, pitch, 104) for i, pitch in enumerate(found)]
+
+
 MAKERS = {
+    "figure": _figure,
     "melody": melody,
     "counter": _counter,
     "scale": _scale,

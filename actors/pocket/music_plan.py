@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from . import english, music_names, music_styles
+from . import english, music_figures, music_names, music_styles
 from .english import Key, Meter
 from .music_parts import DRUMS, Part, bar_quarters, beat_quarters, parts_of
 from .music_styles import Style
@@ -35,12 +35,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Plan:
-    """The piece. dynamics: of the whole. ending: cadence, abrupt, fade or ring. seconds: the length asked for."""
+    """The piece. dynamics: of the whole. ending: cadence, abrupt, fade or ring. seconds: the length asked for.
+    curve: how the level moves, or None."""
 
     sections: tuple[Section, ...]
     dynamics: english.Dynamics
     ending: str
     seconds: float
+    curve: english.Curve | None = None
 
 
 def make_plan(prompt: str, rng: np.random.Generator, seconds: float | None = None) -> Plan:
@@ -69,8 +71,35 @@ def make_plan(prompt: str, rng: np.random.Generator, seconds: float | None = Non
     sections = _with_key_change(said, sections)
     sections = _with_tempo_change(said, sections)
     sections = _call_and_response(said, sections)
-    sections = _fitted(sections, wanted, [_entrance_s(text, sections[0]) for text, _ in texts])
-    return Plan(tuple(sections), english.dynamics(said), _ending(said), wanted)
+    exact = _exact_bars(sections)
+    if exact is not None:
+        sections, ending = [replace(sections[0], bars=exact)], "ring"
+    else:
+        sections = _fitted(sections, wanted, [_entrance_s(text, sections[0]) for text, _ in texts])
+        ending = _ending(said)
+    if ending == "cadence" and all(p.role == "figure" for p in sections[-1].parts if p.program != DRUMS):
+        ending = "cadence" if all(p.program == DRUMS for p in sections[-1].parts) else "ring"
+    dynamics = english.dynamics(said)
+    curve = english.level_curve(said, "music")
+    if (
+        curve is not None
+        and not (curve[0][1] < -10 and curve[-1][1] < -10)
+        and dynamics.shape in ("fade_in", "fade_out")
+    ):
+        curve = None  # a plain fade has its own shape
+    return Plan(tuple(sections), dynamics, ending, wanted, curve)
+
+
+def _exact_bars(sections: list[Section]) -> int | None:
+    """The bars that a counted pattern takes, where it is all that is played."""
+    parts = sections[0].parts
+    if len(sections) != 1 or not parts or any(p.figure is None or p.figure.count is None for p in parts):
+        return None
+    section = sections[0]
+    beat_s = 60.0 / section.bpm
+    bar_s = bar_quarters(section.meter) / beat_quarters(section.meter) * beat_s
+    longest = max(music_figures.total_s(p.figure, beat_s) or 0.0 for p in parts if p.figure)
+    return max(1, int(np.ceil(longest / bar_s - 1e-6)))
 
 
 def _base(text: str, style: Style | None, rng: np.random.Generator) -> Section:
@@ -160,6 +189,14 @@ def _section_texts(text: str) -> list[tuple[str, str]]:
     return found or [(text, "start")]
 
 
+_TAKES_OVER = re.compile(
+    r"^(.*?\w)(?:[,;]| and| but| with|\.)+\s+((?:(?!, | and ).)*?\b(?:tak\w+ over|took over|replac\w+|"
+    r"tak\w+ (?:up )?(?:the |its )(?:melody|tune|lead|place|solo|theme)|picks? up the (?:melody|tune|theme)|carries on|"
+    r"(?:half ?way|midway|second half|later)\b.*\b(?:plays?|solos?|follows?|continues?|answers?))\b.*)$",
+    re.IGNORECASE,
+)
+
+
 def _entering_inside(piece: str) -> list[tuple[str, str]]:
     """In "solo piano with drums entering halfway" the newcomer becomes a section of its own."""
     match = re.search(
@@ -170,6 +207,9 @@ def _entering_inside(piece: str) -> list[tuple[str, str]]:
     )
     if match and music_names.find(match.group(1)) and music_names.find(match.group(2)):
         return [(match.group(1), "start"), (match.group(2), "enter")]
+    match = _TAKES_OVER.match(piece)
+    if match and music_names.find(match.group(1)) and music_names.find(match.group(2)):
+        return [(match.group(1), "start"), (match.group(2), "swap")]
     return [(piece, "start")]
 
 
@@ -269,7 +309,8 @@ def _with_tempo_change(text: str, sections: list[Section]) -> list[Section]:
 
 def _call_and_response(text: str, sections: list[Section]) -> list[Section]:
     if not re.search(
-        r"\bcall[- ]and[- ](?:response|answer)|\btrad(?:e|es|ing)\b|\balternat\w+|\bback and forth|\banswers?\b|"
+        r"\bcall[- ]and[- ](?:response|answer)|\bcalls?\b.*\b(?:response|respon\w+|answer\w*)|\btrad(?:e|es|ing)\b|"
+        r"\balternat\w+|\bback and forth|\banswers?\b|"
         r"\bresponds?\b|\btak(?:e|ing) turns",
         text.lower(),
     ):
@@ -322,6 +363,7 @@ def _fitted(sections: list[Section], seconds: float, entrances: list[float | Non
 
 
 def _ending(text: str) -> str:
+    """How a text says that the music ends."""
     lowered = text.lower()
     if re.search(
         r"\b(?:abrupt\w*|cuts? off|sudden(?:ly)? (?:stop\w*|end\w*|silence)|stops? (?:dead|suddenly)|hard stop|"

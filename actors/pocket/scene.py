@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from torus_ray.audio import Clip
 
-from . import english, music, scene_change, scene_read, sound, space, speech
+from . import english, music, scene_change, scene_level, scene_lines, scene_read, scene_sound, space, speech
 from .scene_read import Item, Reading
 from .speech import Line
-from .voices import Voice
 
 RATE_HZ = 44_100
 LONGEST_S = 10.0
 _GAP_S = {"speech": 0.32, "sound": 0.3, "music": 0.15, "silence": 0.0}
-_BED_DB = {"music": -13.0, "sound": -8.0, "speech": -12.0}
-_BED_UNDER_SOUND_DB = -5.0
+_LEAD_S, _TAIL_S = 0.1, 0.2
+"""Room before and after speech, so that nothing of a word is cut."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,20 @@ def _rendered(reading: Reading, seed: int, seconds: float | None) -> Clip:
     rng = np.random.default_rng([seed, 0x5CE4E])
     limit = min(LONGEST_S, seconds or _whole_length(reading.whole) or LONGEST_S)
     placed = _placed(reading, limit, seconds, rng)
+    spoken = any(p.item.kind == "speech" and not p.bed for p in placed)
+    if spoken and seconds is None and max(p.end for p in placed) < limit - 0.02:
+        placed = _with_room(placed, limit)
     return Clip(_mixed(placed, limit), RATE_HZ)
+
+
+def _with_room(placed: list[Placed], limit: float) -> list[Placed]:
+    """With a little silence before the first word and after the last; beds keep to the whole."""
+    lead = min(_LEAD_S, limit - max(p.end for p in placed))
+    moved = [p if p.bed else replace(p, start=p.start + lead) for p in placed]
+    end = min(limit, max(p.end for p in moved) + _TAIL_S)
+    last = max((p for p in moved if not p.bed), key=lambda p: p.end)
+    silence = np.zeros((last.wave.shape[0], max(0, round((end - last.end) * RATE_HZ))), np.float32)
+    return [replace(p, wave=np.concatenate([p.wave, silence], axis=1)) if p is last else p for p in moved]
 
 
 def _whole_length(text: str) -> float | None:
@@ -76,7 +88,8 @@ def _whole_length(text: str) -> float | None:
 def _placed(reading: Reading, limit: float, seconds: float | None, rng: np.random.Generator) -> list[Placed]:
     items = list(reading.items)
     rngs = rng.spawn(len(items) + 1)
-    lines = _lines(reading, rngs[-1], limit)
+    lines = scene_lines.lines_of(reading, rngs[-1], limit)
+    between = _between_s(reading)
     beds = [_is_bed(items, i) for i in range(len(items))]
     fixed: dict[int, np.ndarray] = {}
     for i, item in enumerate(items):
@@ -94,14 +107,24 @@ def _placed(reading: Reading, limit: float, seconds: float | None, rng: np.rando
     gap = 0.0
     for i, item in enumerate(items):
         if item.kind == "silence":
-            cursor += _silence_s(item)
+            cursor, gap = _heard_end(found, cursor) + _silence_s(item), 0.0
             continue
         if beds[i]:
             continue
         wave = fixed.get(i)
         if wave is None:
             wave = _wave(item, (), _length_in_turn(item, share, len(items), limit, seconds), rngs[i])
-        start = _start(item, cursor, previous_start, gap if found else 0.0, limit)
+        stated = _stated_gap_s(item, between)
+        if stated is not None and found:
+            start_from, wait = _heard_end(found, cursor), max(0.0, stated - _quiet_start_s(wave))
+            found[-1] = replace(found[-1], wave=scene_level.silenced(found[-1].wave, start_from - found[-1].start))
+        else:
+            start_from, wait = cursor, gap if found else 0.0
+            if i and items[i - 1].kind == "silence" and found:
+                start_from = cursor - _quiet_start_s(wave)
+                heard = _heard_end(found, cursor)
+                found[-1] = replace(found[-1], wave=scene_level.silenced(found[-1].wave, heard - found[-1].start))
+        start = _start(item, start_from, previous_start, wait, limit)
         if item.relation == "during" and found:
             start = found[-1].start + 0.45 * (found[-1].end - found[-1].start)
         placed = Placed(item, wave, min(start, max(0.0, limit - 0.5)))
@@ -116,6 +139,8 @@ def _placed(reading: Reading, limit: float, seconds: float | None, rng: np.rando
             begin = _bed_start(items, i, found)
             moment = english.moment(item.text)
             begin = moment.seconds if moment and not moment.from_end else begin
+            if items[i].relation == "background" and not moment:
+                begin = 0.0
             length = english.duration_s(item.text) or end - begin
             wave = _wave(item, lines.get(i, ()), min(length, limit - begin), rngs[i])
             found.append(Placed(item, wave, begin, bed=True))
@@ -166,30 +191,60 @@ def _start(item: Item, cursor: float, previous_start: float, gap: float, limit: 
     if item.relation in ("together", "background"):
         return previous_start
     wait = gap
-    match = re.search(
-        r"\b(?:after|following) (?:a|an)\b[^.,]*\b(?:pause|silence|gap|beat|moment)\b|^(?:a|an) [^.,]*\b(?:pause|"
-        r"silence)\b",
-        item.text.lower(),
-    )
-    if match:
-        wait = english.duration_s(re.sub(r"^after\s", "", match.group())) or (
-            0.6 if "short" in match.group() or "brief" in match.group() else 1.2
-        )
-    elif re.search(r"\bimmediately\b|\bright after\b|\bat once\b|\binterrupt", item.text.lower()):
+    if re.search(r"\bimmediately\b|\bright after\b|\bat once\b|\binterrupt", item.text.lower()):
         wait = 0.03
     elif moment is not None and item.relation == "first":
         wait = moment.seconds if not moment.from_end else 0.0
     return cursor + wait
 
 
+def _between_s(reading: Reading) -> float | None:
+    """The silence that the prompt states between all its parts ("with two seconds of silence between them")."""
+    if len([i for i in reading.items if i.kind != "silence"]) < 2 or any(i.kind == "silence" for i in reading.items):
+        return None
+    match = re.search(
+        r"[^.;]*\b(?:between|after)\s+(?:each|every|them|the|one|both)\b[^.;]*", reading.whole, re.IGNORECASE
+    )
+    return english.pause_s(match.group()) if match else None
+
+
+def _stated_gap_s(item: Item, between: float | None) -> float | None:
+    """The silence stated before an item: of its own ("after a long pause, a man says"), else the scene's."""
+    if item.relation in ("together", "during", "background", "first"):
+        return None
+    own = re.search(
+        r"\bafter (?:an?|another|about|around|half|\w+ seconds?)\b[^.,]*\b(?:pause|silence|gap|beat|moment|quiet)\b|"
+        r"^\W*(?:an?|another) [^.,]*\b(?:pause|silence|gap)\b|\b(?:an?|\w+ seconds?) (?:\w+ )?(?:pause|"
+        r"silence) (?:later|before)",
+        item.text.lower(),
+    )
+    if own:
+        return english.pause_s(own.group()) or 0.7
+    return between
+
+
+def _heard_end(found: list[Placed], cursor: float) -> float:
+    """Where what sounds last falls silent."""
+    ends = [p.start + scene_level.heard_s(p.wave)[1] for p in found if p.end >= cursor - 1e-6]
+    return max(ends, default=cursor)
+
+
+def _quiet_start_s(wave: np.ndarray) -> float:
+    return scene_level.heard_s(wave)[0]
+
+
 def _silence_s(item: Item) -> float:
-    short = re.search(r"\b(?:short|brief)\b", item.text.lower())
     moment = english.moment(item.text)  # "after two seconds of silence"
-    return english.duration_s(item.text) or (moment.seconds if moment else 0.6 if short else 1.2)
+    said = english.duration_s(item.text) or english.pause_s(item.text)
+    return moment.seconds if moment and not english.duration_s(item.text) else said or 0.9
 
 
 def _own_length(item: Item) -> float | None:
-    return english.duration_s(item.text) if item.kind == "sound" and english.interval_s(item.text) is None else None
+    return (
+        english.duration_s(item.text)
+        if item.kind == "sound" and english.interval_s(item.text) is None and english.repetition(item.text) is None
+        else None
+    )
 
 
 def _length_in_turn(item: Item, share: float, count: int, limit: float, seconds: float | None) -> float | None:
@@ -208,18 +263,26 @@ def _wave(item: Item, lines: tuple[Line, ...], seconds: float | None, rng: np.ra
     """The item as float32 (channels, frames) where it stands in the room; mono stays one channel."""
     if item.kind == "music":
         return _music_in_place(music.render(item.text, seconds, rng), item.text)
-    if item.kind == "speech":
-        pieces: list[np.ndarray] = []
-        for line in lines:
-            pieces += [speech.render(line, rng), np.zeros(int(0.35 * RATE_HZ), np.float32)]
-        wave = np.concatenate(pieces[:-1]) if pieces else np.zeros(1, np.float32)
-        times = english.count(item.text) if re.search(r"\btimes\b|\btwice\b|\bthrice\b", item.text.lower()) else None
-        if times and times > 1 and len(lines) == 1:
-            rest = np.zeros(int((english.interval_s(item.text) or 0.4) * RATE_HZ), np.float32)
-            wave = np.concatenate([wave, *([rest, wave] * (min(times, 4) - 1))])
-    else:
-        wave = sound.render_event(item.text, seconds, rng)
-    return _in_place(wave, item)
+    spoken = item.kind == "speech"
+    return _in_place(_spoken(item, lines, rng) if spoken else scene_sound.render(item.text, seconds, rng), item)
+
+
+def _spoken(item: Item, lines: tuple[Line, ...], rng: np.random.Generator) -> np.ndarray:
+    """The lines one after the other, with the pauses stated between them; the whole again where "n times" is said."""
+    text = item.text.lower()
+    waves = [speech.render(line, rng) for line in lines]
+    gap = (english.pause_s(item.text) if len(lines) > 1 else None) or 0.35
+    times = english.count(item.text) if re.search(r"\btimes\b|\btwice\b|\bthrice\b", text) else None
+    again = english.repetition(item.text)
+    if len(lines) == 1 and waves and ((again and again.count) or (times and times > 1)):
+        times = min((again.count if again else None) or times or 1, 12)
+        if again:
+            room = max(0.05, again.gap_s - (np.subtract(*speech.active(waves[0], RATE_HZ)[::-1])) / RATE_HZ)
+        else:
+            room = english.pause_s(item.text) or english.interval_s(item.text) or 0.4
+        return speech.joined(waves * times, [room] * (times - 1), RATE_HZ)
+    wave = speech.joined(waves, [gap] * (len(waves) - 1), RATE_HZ)
+    return wave if wave.size else np.zeros(1, np.float32)
 
 
 def _in_place(wave: np.ndarray, item: Item) -> np.ndarray:
@@ -230,9 +293,12 @@ def _in_place(wave: np.ndarray, item: Item) -> np.ndarray:
         room = None  # the voice went through the device already
     distance, pan = english.distance(text), english.pan(text)
     movement = None
-    if distance and distance.moving:
+    lowered = text.lower()
+    if distance and distance.moving and scene_level.comes_and_goes(lowered):
+        movement = "passing"
+    elif distance and distance.moving:
         movement = distance.moving
-    elif re.search(
+    elif scene_level.comes_and_goes(lowered) or re.search(
         r"\b(?:pass(?:es|ing)?|driv(?:es|ing)|fl(?:ies|ying)|zoom\w*|rush\w*|speed\w*|whoosh\w*|rac(?:es|ing)) "
         r"(?:by|past|overhead)\b",
         text.lower(),
@@ -245,6 +311,9 @@ def _in_place(wave: np.ndarray, item: Item) -> np.ndarray:
     placed = space.place(
         wave, distance.meters if distance and not movement else 1.0, room, pan.start if pan else 0.0, movement
     )
+    if movement is not None:  # at its nearest as loud as it would stand still
+        near = float(np.abs(placed).max(initial=0.0))
+        placed = placed * np.float32(min(float(np.abs(wave).max(initial=0.0)) / max(near, 1e-9), 30.0))
     return placed[:1] if np.allclose(placed[0], placed[-1], atol=1e-6) else placed
 
 
@@ -257,114 +326,6 @@ def _music_in_place(wave: np.ndarray, text: str) -> np.ndarray:
     return wave.astype(np.float32)
 
 
-# --- voices ----------------------------------------------------------------------------------------------------------
-
-
-def _lines(reading: Reading, rng: np.random.Generator, limit: float) -> dict[int, tuple[Line, ...]]:
-    """The lines of each speech item: who says what, and how."""
-    said = [(i, item) for i, item in enumerate(reading.items) if item.kind == "speech"]
-    people: list[english.Speaker | None] = []
-    who: list[list[int]] = []
-    for _, item in said:
-        speakers = _speakers_of(item)
-        numbers = [_identify(speaker, people, item.text) for speaker in speakers]
-        count = max(1, len(item.quotes))
-        who.append([numbers[n % len(numbers)] for n in range(count)])
-    voices = speech.cast(people or [None], rng)
-    seconds = sum(len(" ".join(item.quotes).split()) / 2.7 + 0.3 for _, item in said)
-    hurry = float(np.clip(seconds / (limit - 0.3), 1.0, 1.5)) if limit > 1 else 1.0
-    return {
-        i: tuple(
-            _line(item, quote, voices[number], reading, hurry)
-            for quote, number in zip(item.quotes or (_invented(item),), numbers)
-        )
-        for (i, item), numbers in zip(said, who)
-    }
-
-
-def _speakers_of(item: Item) -> list[english.Speaker | None]:
-    """One speaker, or two where a dialogue's quotes follow each other ("a man and a woman talk: ..., ...")."""
-    if len(item.quotes) >= 2:
-        parts = re.split(r"\s+and\s+|\s+to\s+(?=an?\b)", item.text)
-        found = [
-            s
-            for s in (english.speaker(part) for part in parts[:3])
-            if s is not None and not re.match(r"^(?:he|she|his|her)$", s.label)
-        ]
-        if len(found) >= 2 and (found[0].sex, found[0].age) != (found[1].sex, found[1].age):
-            return list(found[:2])
-    return [item.speaker]
-
-
-def _identify(speaker: english.Speaker | None, people: list[english.Speaker | None], text: str) -> int:
-    """The number of a speaker among those met so far; a new one is added."""
-    if people:
-        if speaker is None:
-            return len(people) - 1
-        other = re.search(
-            rf"\b(?:another|second|other|different|third|new)\b[\w\s-]{{0,20}}{re.escape(speaker.label)}", text.lower()
-        )
-        if not other:
-            pronoun = re.fullmatch(r"he|she|him|her|his|himself|herself|it|they", speaker.label)
-            loose = pronoun or speaker.label in ("voice", "speaker", "person", "someone", "somebody")
-            for i in range(len(people) - 1, -1, -1):
-                known = people[i]
-                if known is None or (speaker.sex and known.sex and speaker.sex != known.sex):
-                    continue
-                if loose and (pronoun or re.search(rf"\bthe (?:same )?{speaker.label}\b", text.lower())):
-                    return i
-                if known.label == speaker.label and known.age == speaker.age and known.register == speaker.register:
-                    return i
-    people.append(speaker)
-    return len(people) - 1
-
-
-def _line(item: Item, quote: str, voice: Voice, reading: Reading, hurry: float) -> Line:
-    text = item.text
-    manners = english.manners(_without_places(text))
-    device = space.room_of(text)
-    if device in ("telephone", "radio", "megaphone"):
-        manners = (
-            *(m for m in manners if m not in ("telephone", "radio")),
-            "telephone" if device == "telephone" else "radio",
-        )
-    rate = hurry
-    strong = english.degree(text)
-    if {"fast", "slow"} & set(manners) and strong != 1.0:
-        rate *= {True: 1.0 + 0.14 * np.sign(strong - 1), False: 1.0 - 0.12 * np.sign(strong - 1)}["fast" in manners]
-    pause = None
-    if (
-        re.search(r"\bpaus(?:e|es|ing)\b|\bsilence between\b|\bgap between\b", text.lower())
-        and "without" not in text.lower()
-    ):
-        pause = english.duration_s(text) or (1.5 if "long" in text.lower() else 0.9)
-    return Line(quote, voice, tuple(dict.fromkeys(manners)), float(rate), 0.0, pause, reading.stressed)
-
-
-def _without_places(text: str) -> str:
-    """Without the words that are about the surroundings, not the voice ("a quiet room")."""
-    return re.sub(
-        r"\b(?:in|inside|from|at) (?:a|an|the) (?:\w+[ -]){0,3}(?:room|hall|street|cafe|park|church|cathedral|"
-        r"kitchen|office|place|house|library|cave)\b",
-        " ",
-        text,
-    )
-
-
-def _invented(item: Item) -> str:
-    """What somebody says of whom no words are given: a plain sentence from the prompt's own content."""
-    match = re.search(
-        r"\b(?:about|of|on|describing|explaining|announcing|discussing)\s+((?:[\w'-]+\s*){1,8})", item.text
-    )
-    topic = match.group(1).strip() if match else ""
-    greets = re.search(r"\bgreet|\bwelcom|\bintroduc", item.text.lower())
-    if greets:
-        return "Hello, and welcome."
-    if re.search(r"\bcount", item.text.lower()):
-        return "One, two, three, four, five."
-    return f"Let me tell you about {topic}." if topic else "This is what I wanted to tell you."
-
-
 # --- mixing ----------------------------------------------------------------------------------------------------------
 
 
@@ -373,11 +334,14 @@ def _mixed(placed: list[Placed], limit: float) -> np.ndarray:
     end = min(limit, max((p.end for p in placed), default=0.5))
     channels = max((p.wave.shape[0] for p in placed), default=1)
     out = np.zeros((channels, max(1, round(end * RATE_HZ))), np.float64)
-    kinds = {p.item.kind for p in placed if not p.bed}
+    voice_db = scene_level.voice_db([p.wave for p in placed if p.item.kind == "speech" and not p.bed])
+    alone = all(p.bed for p in placed)
     for p in placed:
         start = round(p.start * RATE_HZ)
         wave = p.wave[:, : max(0, out.shape[1] - start)]
-        gain = 10 ** (_bed_gain_db(p, kinds) / 20)
+        gain = 1.0
+        if p.bed and not alone:
+            gain = 10 ** (scene_level.bed_gain_db(p.wave, p.item.text, voice_db) / 20)
         edge = min(wave.shape[1], 1323)
         if start + wave.shape[1] >= out.shape[1] and edge:
             wave = wave.copy()
@@ -385,11 +349,3 @@ def _mixed(placed: list[Placed], limit: float) -> np.ndarray:
         out[:, start : start + wave.shape[1]] += gain * wave
     peak = float(np.abs(out).max(initial=0.0))
     return (out * (0.98 / peak if peak > 0.98 else 1.0)).astype(np.float32)
-
-
-def _bed_gain_db(placed: Placed, kinds: set[str]) -> float:
-    if not placed.bed or not kinds:
-        return 0.0
-    usual = _BED_DB[placed.item.kind] if "speech" in kinds else _BED_UNDER_SOUND_DB
-    loud = re.search(r"\bloud|\bheavy|\bblar|\broar|\bdeafen", placed.item.text.lower())
-    return usual + (5.0 if loud else 0.0)

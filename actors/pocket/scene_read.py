@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from . import english, music_names, music_styles, sound
+from . import english, music_names, music_styles, scene_ambience, scene_people, sound
 from .english import Element, Masked, Speaker
 
 KINDS = ("speech", "sound", "music", "silence")
@@ -18,7 +18,7 @@ class Item:
 
     kind: of KINDS. text: the words about it, quotes masked out. quotes: what is spoken, speech only. relation: as
     english.Element. speaker: of the line, None where nobody is described. flexible: it can last as long as is wanted
-    (music, textures).
+    (music, textures). who: the number of the speaker of each quote, an index into :attr:`Reading.people`.
     """
 
     kind: str
@@ -27,6 +27,7 @@ class Item:
     quotes: tuple[str, ...] = ()
     speaker: Speaker | None = None
     flexible: bool = False
+    who: tuple[int, ...] = ()
 
 
 _SPEAKS = (
@@ -54,26 +55,29 @@ _LABEL = re.compile(
 @dataclass(frozen=True)
 class Reading:
     """items in order of time; stressed: words said to be stressed; whole: the text without its quotes, for what
-    concerns everything."""
+    concerns everything; people: the speakers of the quotes, None for one nobody describes."""
 
     items: tuple[Item, ...]
     stressed: tuple[str, ...]
     whole: str
+    people: tuple[Speaker | None, ...] = ()
 
 
 def read(prompt: str, audio_type: str, words: str | None = None) -> Reading:
     """The items of a prompt. words: what must be said when the prompt quotes nothing."""
     masked = english.mask(prompt)
     text, stressed = _without_labels(masked)
-    items = _with_colon_quotes(_classified(masked, english.split(text), audio_type))
+    cast = scene_people.cast_of(masked)
+    items = _with_colon_quotes(_classified(masked, cast, english.split(text), audio_type))
     items = _described_once(items)
     items = _music_joined(items)
+    items = _with_ambience(_continued(items))
     if words and not any(item.quotes for item in items):
         items = _with_words(items, words)
     items = [item for item in items if item.kind != "speech" or item.quotes or _says_something(item)]
     if not items:
         items = [_only(text, audio_type)]
-    return Reading(tuple(items), stressed, _bare(text))
+    return Reading(tuple(items), stressed, _bare(text), cast.people)
 
 
 def _bare(text: str) -> str:
@@ -92,7 +96,9 @@ def _without_labels(masked: Masked) -> tuple[str, tuple[str, ...]]:
         quote = masked.quotes_in(char)[0].text
         if _STRESS.search(before):
             stressed += quote.lower().split()
-        elif not (_LABEL.search(before) and len(quote.split()) <= 3 and len(masked.quotes) > 1):
+        elif re.search(
+            rf"\b{scene_people.SAYS}\s+(?:out\s+)?the (?:\w+ )?(?:words?|phrase|name)s?\s*$", before, re.IGNORECASE
+        ) or not (_LABEL.search(before) and len(quote.split()) <= 3 and len(masked.quotes) > 1):
             kept.append(char)
     text = "".join(kept)
     match = re.search(
@@ -155,7 +161,7 @@ def _only_place(text: str, said: str) -> bool:
     )
 
 
-def _classified(masked: Masked, elements: tuple[Element, ...], audio_type: str) -> list[Item]:
+def _classified(masked: Masked, cast: scene_people.Cast, elements: tuple[Element, ...], audio_type: str) -> list[Item]:
     items: list[Item] = []
     for element in elements:
         for part, relation in _members(element, audio_type):
@@ -165,10 +171,11 @@ def _classified(masked: Masked, elements: tuple[Element, ...], audio_type: str) 
                 continue
             said = part if kind != "sound" else english.without(part)[0]
             quotes = tuple(q.text for q in masked.quotes_in(part))
+            who = tuple(cast.of_quote[ord(c) - english.FIRST_MASK] for c in part if english.is_masked_quote(c))
             text = _bare(said)
             speaker = english.speaker(text) if kind in ("speech", None) else None
             # An opening clause that names nothing that sounds sets the scene for what follows.
-            items.append(Item(kind or "setting", text, relation, quotes, speaker, _flexible(kind, text)))
+            items.append(Item(kind or "setting", text, relation, quotes, speaker, _flexible(kind, text), who))
     return _settings_spread(items)
 
 
@@ -178,12 +185,15 @@ def _flexible(kind: str | None, text: str) -> bool:
     if kind != "sound":
         return False
     found = sound.match(text)
+    repeated = english.repetition(text)
+    if repeated is not None:
+        return repeated.count is None
     return found.source.kind != "shot" and english.count(text) is None
 
 
 def _members(element: Element, audio_type: str) -> list[tuple[str, str]]:
     """A list of several sounds as one member each; anything else whole."""
-    parts = english.coordinated(element.text)
+    parts = _by_source(english.coordinated(element.text), audio_type)
     kinds = [kind_of(part, audio_type) for part in parts]
     whole = kind_of(element.text, audio_type)
     if len(parts) < 2 or (whole == "music" and all(k in ("music", None) for k in kinds)):
@@ -202,8 +212,38 @@ def _members(element: Element, audio_type: str) -> list[tuple[str, str]]:
             continue
         previous_flexible = _flexible(kind_of(found[-1][0], audio_type), _bare(found[-1][0]))
         together = previous_flexible or _flexible(kind, part) or element.relation == "background"
+        acts = re.match(r"\w+ed\b(?! \w+s\b)", part) is not None  # somebody does one thing after another
+        together = together and not acts
         found.append((part, ("background" if element.relation == "background" else "together") if together else "then"))
     return found
+
+
+_LISTED = re.compile(r"\s*[,;]\s*(?:and\s+|plus\s+|then\s+)?|\s+(?:and|plus|with|as well as)\s+", re.IGNORECASE)
+
+
+def _by_source(parts: tuple[str, ...], audio_type: str) -> tuple[str, ...]:
+    """Lists cut further where each side names a sound of its own ("thunder, rain and church bells")."""
+    found: list[str] = []
+    for part in parts:
+        if any(map(english.is_masked_quote, part)):
+            found.append(part)
+            continue
+        at = len(found)
+        for piece in (p for p in _LISTED.split(part) if p and p.strip()):
+            named = sound.match_by_words(piece)
+            firm = named is not None and not named.source.weak and kind_of(piece, audio_type) == "sound"
+            alone = len(found) == at
+            before = None if alone else sound.match_by_words(found[-1])
+            if alone:
+                found.append(piece)
+            elif re.match(r"\w+ing\b", piece) and not re.match(r"\w+ing\b", found[at]):
+                found[-1] = f"{found[-1]}, {piece}"
+            elif firm and before is not None and not _same_source(found[-1], piece):
+                found.append(piece)
+            else:
+                joint = part[part.find(found[-1]) + len(found[-1]) : part.rfind(piece)]
+                found[-1] = f"{found[-1]}{joint if 0 < len(joint) < 12 else ' and '}{piece}"
+    return tuple(found)
 
 
 def _same_source(one: str, other: str) -> bool:
@@ -247,11 +287,41 @@ def _with_colon_quotes(items: list[Item]) -> list[Item]:
             and item.quotes
             and english.speaker(item.text) is None
         ):
-            found[-1] = replace(previous, quotes=item.quotes)
+            found[-1] = replace(previous, quotes=item.quotes, who=item.who)
             kind = "music" if music_names.is_music(item.text) else "sound"
             found.append(Item(kind, item.text, "background", flexible=_flexible(kind, item.text)))
             continue
         found.append(item)
+    return found
+
+
+_GOES_ON = re.compile(
+    r"^(?:and |then )?(?:the|it|its|this|that|they)\b.*\b(?:pass\w*|fad\w*|reced\w*|leav\w*|disappear\w*|approach\w*|"
+    r"grow\w*|swell\w*|sink\w*|ris\w+|d(?:ies|ying)|subsid\w*|build\w*|gets?|becom\w*|quicken\w*|slow\w*|continu\w*|"
+    r"speed\w*|drives? (?:away|off|past)|louder|quieter|softer|stops?)\b",
+    re.IGNORECASE,
+)
+
+
+def _continued(items: list[Item]) -> list[Item]:
+    """A sound told of again ("the siren then fades") is the same sound going on."""
+    found: list[Item] = []
+    for item in items:
+        before = next((i for i in range(len(found) - 1, -1, -1) if found[i].kind == "sound"), None)
+        told = item.kind == "sound" and before is not None and _GOES_ON.match(item.text)
+        if told and before is not None and _same_source(found[before].text, item.text) and not english.count(item.text):
+            found[before] = replace(found[before], text=f"{found[before].text}. {item.text}")
+            continue
+        found.append(item)
+    return found
+
+
+def _with_ambience(items: list[Item]) -> list[Item]:
+    """What surrounds somebody who speaks ("beside a waterfall", "in a busy street") sounds under the words."""
+    found = list(items)
+    for phrase in (p for item in items if item.kind == "speech" for p in scene_ambience.around(item.text)):
+        if not any(i.kind == "sound" and _same_source(i.text, phrase) for i in found):
+            found.append(Item("sound", phrase, "background", flexible=True))
     return found
 
 

@@ -220,8 +220,8 @@ def _faster(wave: np.ndarray, ratio: float) -> np.ndarray:
     return np.asarray(soxr.resample(wave, RATE_HZ * ratio, RATE_HZ, quality="HQ"), np.float32)
 
 
-def trim(wave: np.ndarray, threshold: float = 0.008, pad_s: float = 0.03) -> np.ndarray:
-    """Without the silence at both ends, but for `pad_s`."""
+def trim(wave: np.ndarray, threshold: float = 0.0012, pad_s: float = 0.06) -> np.ndarray:
+    """Without the silence at both ends, but for `pad_s`: weak consonants at the ends stay."""
     loud = np.flatnonzero(np.abs(wave) > threshold)
     if not loud.size:
         return wave[:0]
