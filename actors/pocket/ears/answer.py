@@ -21,15 +21,17 @@ import numpy as np
 
 from torus_ray.heads import Question
 
-from . import traits_level, traits_music, traits_place, traits_voice, words
+from . import after, traits_level, traits_music, traits_place, traits_voice, words
 from .compare import compare
 from .describe import sentences
+from .layers import layers
 from .moments import moment
 from .order import identity, pattern, sequence, turn_pattern
 from .quantities import quantity
 from .reading import Asked, read
 from .signal import Array
 from .traits import Opinion
+from .which import which
 
 if TYPE_CHECKING:
     from .listen import Evidence
@@ -44,10 +46,40 @@ SCORERS: tuple[Callable[[Asked, "Evidence"], Opinion | None], ...] = (
     pattern,
     sequence,
     compare,
+    which,
+    *after.SCORERS,
+    layers,
     moment,
     identity,
 )
 OVERRIDES: dict[str, tuple[str, ...]] = {
+    "layers": ("distance", "source", "loudness", "sequence", "place pattern", "level pattern", "which"),
+    "follows": ("source", "sequence", "material", "tonality", "times", "which"),
+    "background": ("source", "speaker", "voices", "medium", "material", "tonality", "texture", "percussion"),
+    "which": (
+        "loudness course",
+        "pitch course",
+        "pace course",
+        "loudness",
+        "length",
+        "register",
+        "brightness",
+        "distance",
+        "source",
+        "moment",
+        "times",
+        "voices",
+        "texture",
+        "comparison",
+        "medium",
+        "regularity",
+        "ending",
+        "opening",
+        "level pattern",
+        "length pattern",
+        "pitch pattern",
+        "place pattern",
+    ),
     "comparison": (
         "loudness course",
         "pitch course",

@@ -10,7 +10,7 @@ import numpy as np
 from .order import _measured
 from .reading import ORDINALS, Asked
 from .traits import Opinion, Span, pieces_of
-from .traits_place import _span_colour
+from .traits_place import span_colour
 
 if TYPE_CHECKING:
     from .listen import Evidence
@@ -64,7 +64,7 @@ def compare(asked: Asked, evidence: Evidence) -> Opinion | None:
         axis: float(np.subtract(*_measured(axis, evidence, list(pair))))
         for axis in ("level", "pitch", "length", "pace", "place")
     }
-    differences["colour"] = 2.5 * (_span_colour(evidence, pair[0])[0] - _span_colour(evidence, pair[1])[0])
+    differences["colour"] = 2.5 * (span_colour(evidence, pair[0])[0] - span_colour(evidence, pair[1])[0])
     biggest = max(abs(v) for v in differences.values())
     scores: list[float | None] = []
     for option in asked.options:

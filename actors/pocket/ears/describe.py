@@ -10,9 +10,9 @@ import numpy as np
 
 from .events import shape_scores
 from .reading import Asked
-from .sources import heard_sources
-from .traits_level import ending, regularity
-from .traits_music import articulation, register, tempo
+from .sources import clear_sources
+from .traits_level import ending, pitch_five, regularity
+from .traits_music import TEMPO_WORDS, articulation, register
 from .traits_place import brightness, distance, material, medium, room, side, tonality
 from .traits_voice import feeling, manner, sex_scores
 
@@ -50,6 +50,12 @@ MELODIES = {
     "hump": "The melody rises and then falls.",
     "valley": "The melody falls and then rises.",
 }
+GLIDES = {
+    "up": "Its pitch rises.",
+    "down": "Its pitch falls.",
+    "hump": "Its pitch rises and then falls.",
+    "valley": "Its pitch falls and then rises.",
+}
 LEVELS = {
     "up": "It grows louder.",
     "down": "It fades and becomes softer.",
@@ -71,6 +77,10 @@ SIDES = {
     "to right": "It moves from left to right.",
     "to left": "It moves from right to left.",
 }
+STROKES = {"dark": "dull, low thud", "medium": "short knock", "bright": "sharp, bright click"}
+RINGS = {"dark": "low, ringing stroke", "medium": "short, ringing tone", "bright": "high, bright, ringing tone"}
+NOISES = {"dark": "a low, dull rumble", "medium": "a rushing, mid-range noise", "bright": "a steady, bright hiss"}
+TONES = {"dark": "a low hum", "medium": "a clear, mid-range tone", "bright": "a high, bright tone"}
 COLOURS = {"dark": "low, dull", "medium": "mid-range", "bright": "bright, high"}
 SPACINGS = {
     "regular": "evenly spaced",
@@ -150,16 +160,30 @@ def speech_facts(evidence: Evidence) -> list[str]:
         "excited and energetic" if arousal > 0.35 else "subdued and calm" if arousal < -0.35 else "moderate in energy"
     )
     facts.append(f"The delivery is {energy}.")
-    behind = [name for name, _, _ in heard_sources(evidence)]
+    behind = _behind_voice(evidence)
     return facts + ([f"In the background there is {' and '.join(behind)}."] if behind else [])
+
+
+def _behind_voice(evidence: Evidence) -> list[str]:
+    """What lies behind a voice: named where the gaps between the words show it clearly, else told by its sound."""
+    bare = evidence.backdrop
+    if bare is None:
+        return []
+    names = [name for name, _, _ in clear_sources(bare)][:2]
+    if names:
+        return names
+    whole = bare.scene.span_s
+    shade = best(brightness(bare, whole, NOTHING))
+    kind = best({k: v for k, v in tonality(bare, whole, NOTHING).items() if k in ("tone", "noise")})
+    return [f"faintly {(TONES if kind == 'tone' else NOISES)[shade]}"]
 
 
 def music_facts(evidence: Evidence) -> list[str]:
     """Instruments, tempo, meter, key, register, texture, articulation, course of the melody."""
     music, whole = evidence.music, evidence.scene.span_s
-    names = [name for name, _, _ in heard_sources(evidence)]
+    names = [name for name, _, _ in clear_sources(evidence)]
     facts = [f"Music with {' and '.join(names)}." if names else "Instrumental music."]
-    band = TEMPO_BANDS[best(tempo(evidence, whole, NOTHING))]
+    band = TEMPO_BANDS[min(TEMPO_WORDS, key=lambda n: abs(np.log2(max(music.tempo_bpm, 30.0) / TEMPO_WORDS[n][0])))]
     meter = NUMBER_WORDS[max(music.meter, key=lambda n: music.meter[n])]
     facts.append(
         f"A {band} tempo of about {round(music.tempo_bpm)} beats per minute, "
@@ -180,17 +204,26 @@ def sound_facts(evidence: Evidence) -> list[str]:
     """Which sources in which order, how many strokes or stretches, how spaced, of what colour."""
     scene, whole = evidence.scene, evidence.scene.span_s
     facts: list[str] = []
-    listed = heard_sources(evidence)
+    listed = clear_sources(evidence)
     for k, (name, start, stop) in enumerate(listed):
         follows = k > 0 and start > listed[k - 1][1] + 0.5
         facts.append(
             f"{'Then the' if follows else 'The'} sound of {name} {_when(start, stop, evidence.clip.duration_s)}."
         )
-    colour = COLOURS[best(brightness(evidence, whole, NOTHING))]
+    shade = best(brightness(evidence, whole, NOTHING))
     count = len(scene.onsets_s)
-    if scene.struck_share > 0.5 and count:
-        of = best(material(evidence, whole, NOTHING))
-        facts.append(capital(f"{number(count, f'short {colour} stroke')}, like {MATERIALS.get(of, of)}."))
+    rate = count / max(whole[1] - whole[0], 0.5)
+    pitched = _pitched_share(evidence) > 0.5
+    ringing = pitched and bool(scene.events) and float(np.median([e.length_s for e in scene.events])) > 0.25
+    dying = [scene.level[int(e.start_s * 100) : int(e.stop_s * 100)] for e in scene.events]
+    dies = float(np.mean([len(d) > 30 and d.max() - d[-3:].max() > 8.0 for d in dying])) if dying else 0.0
+    if count > 12 and rate > 7:
+        facts.append(f"A {COLOURS[shade]} rattle or patter of many quick sounds.")
+    elif count and (scene.struck_share > 0.5 or (ringing and dies > 0.5)):
+        facts.append(capital(f"{number(count, (RINGS if ringing else STROKES)[shade])}."))
+        if not listed and not ringing:
+            of = best(material(evidence, whole, NOTHING))
+            facts.append(f"It sounds like something struck against {MATERIALS.get(of, of)}.")
         if count > 2:
             gap = float(np.median(np.diff(scene.onsets_s)))
             spacing = SPACINGS[best(regularity(evidence, whole, NOTHING), SPACINGS)]
@@ -200,8 +233,18 @@ def sound_facts(evidence: Evidence) -> list[str]:
         kind = best({k: v for k, v in tonality(evidence, whole, NOTHING).items() if k in ("tone", "noise")})
         pieces = len(scene.segments)
         course = "without a break" if pieces <= 1 else f"in {number(pieces, 'separate stretch')}"
-        facts.append(f"A {colour} {kind} {course}.")
+        tone = kind == "tone" and (pitched or shade != "dark")
+        facts.append(capital(f"{(TONES if tone else NOISES)[shade]} {course}."))
+        glide = best(shape_scores(pitch_five(evidence, whole), 1.2, 1.8)) if pitched else "steady"
+        facts += [GLIDES[glide]] if glide in GLIDES else []
     return facts
+
+
+def _pitched_share(evidence: Evidence) -> float:
+    """Part of the sounding time that has a clear pitch."""
+    frames = min(len(evidence.pitch[1]), len(evidence.scene.active))
+    inside = evidence.scene.active[:frames]
+    return float(np.mean(evidence.pitch[1][:frames][inside] > 0.7)) if inside.any() else 0.0
 
 
 def shared_facts(evidence: Evidence) -> list[str]:

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from torus_ray.audio import Clip, mono
 from torus_ray.heads import Question
 
+from .after import bare_background
 from .answer import choose
 from .describe import describe
 from .events import Scene, scene_of
@@ -111,6 +112,11 @@ class Evidence:
     @cached_property
     def voice(self) -> Voice:
         return voice_of(self.speech, self.scene, *self.pitch)
+
+    @cached_property
+    def backdrop(self) -> Evidence | None:
+        """What is heard between the words, as a clip of its own; None where nothing is."""
+        return bare_background(self)
 
     @cached_property
     def space(self) -> Space:

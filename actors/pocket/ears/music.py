@@ -127,6 +127,27 @@ class Music:
         return tuple(line)
 
     @cached_property
+    def true_notes(self) -> tuple[Note, ...]:
+        """All notes but overtones that were taken for notes."""
+        kept: list[Note] = []
+        for k, note in enumerate(self.notes):
+            around = [n for n in self.notes[max(0, k - 12) : k + 13] if abs(n.start_s - note.start_s) < 0.1]
+            kept += [note] if note in _without_overtones(around) else []
+        return tuple(kept)
+
+    def skyline(self, start_s: float, stop_s: float, top: bool = True) -> list[int]:
+        """MIDI number of the highest (or lowest) note that sounds, each 20 ms of a span; silent steps left out."""
+        line: dict[int, int] = {}
+        for note in self.true_notes:
+            for k in range(int(max(note.start_s, start_s) * 50), int(min(note.stop_s, stop_s) * 50)):
+                line[k] = (max if top else min)(line.get(k, note.midi), note.midi)
+        if not line or not top:
+            return list(line.values())
+        # Where the melody rests the accompaniment is no melody: what lies over an octave under the usual top is left.
+        usual = float(np.percentile(list(line.values()), 75))
+        return [v for v in line.values() if v > usual - 13]
+
+    @cached_property
     def filled(self) -> float:
         """Median share of the time between attacks of the top line that its notes fill (0 with fewer than four)."""
         line = self.top_line
@@ -170,8 +191,10 @@ def tempo_of(strength: Array) -> tuple[float, float]:
 
     A lag counts with its multiples; a log-normal preference around 110 a minute (one octave wide) settles octaves.
     """
+    if len(strength) < 150:
+        return 0.0, 0.0
     track = smooth(strength, 3) - float(np.mean(strength))
-    if len(track) < 150 or float(np.abs(track).max()) < 1e-6:
+    if float(np.abs(track).max()) < 1e-6:
         return 0.0, 0.0
     size = 1 << int(np.ceil(np.log2(2 * len(track))))
     correlation = np.fft.irfft(np.abs(np.fft.rfft(track, size)) ** 2)[: len(track)]
@@ -204,6 +227,9 @@ def tempo_levels(strength: Array, bpm: float, even_bpm: float) -> tuple[tuple[fl
     """
     if bpm <= 0:
         return ()
+    if even_bpm and 38 <= even_bpm <= 200:
+        # With nothing between even attacks there is no faster pulse: the attacks are the beat, or each half of it.
+        return ((even_bpm, 0.85), (even_bpm / 2, 0.1 if even_bpm > 90 else 0.03), (even_bpm * 2, 0.03))
     track = smooth(strength, 5) - float(np.mean(strength))
     size = 1 << int(np.ceil(np.log2(2 * len(track))))
     correlation = np.fft.irfft(np.abs(np.fft.rfft(track, size)) ** 2)[: len(track)]
@@ -245,9 +271,26 @@ def meter_of(scene: Scene, bpm: float) -> dict[int, float]:
             folded = [around[k::n].mean() for k in range(n)]
             # Between-phase variance, corrected for how much of it chance alone would give.
             scores[n] += weight * (float(np.var(folded)) - n / len(around)) / (1.0 - min(0.9, n / len(around)))
-    prior = {2: -0.5, 3: 0.0, 4: 0.3, 5: -1.0, 6: -0.6}
-    p = softmax([4.0 * scores[n] + prior[n] for n in scores])
-    return dict(zip(scores, (float(v) for v in p), strict=True))
+    # Units of over 150 a minute are mostly quavers: a pattern of threes among them is more likely counted in six.
+    prior = {2: -0.5, 3: 0.0, 4: 0.3, 5: -1.0, 6: 0.3 if bpm > 150 else -0.6}
+    found = dict(zip(scores, softmax([4.0 * scores[n] + prior[n] for n in scores]).tolist(), strict=True))
+    compound = _compound(strength, beats, period)
+    if compound > 0.0 and bpm < 105:
+        # Beats in three parts: compound time where the parts are quick, else the bar of a waltz was taken for its beat.
+        target = 6 if 3 * bpm > 160 else 3
+        found = {n: v * (1 - compound) + (compound if n == target else 0.0) for n, v in found.items()}
+    return found
+
+
+def _compound(strength: Array, beats: Array, period: float) -> float:
+    """How surely beats fall into three parts rather than two, 0-0.85: attacks at their thirds, none at their half."""
+
+    def at(part: float) -> float:
+        places = (beats + part * period).astype(int)
+        return float(np.mean([strength[max(p - 3, 0) : p + 4].max() for p in places[:-1]])) if len(places) > 1 else 0.0
+
+    on, thirds, half = at(0.0), 0.5 * (at(1 / 3) + at(2 / 3)), at(0.5)
+    return 0.85 if thirds > 0.3 * on and thirds > 1.6 * half else 0.0
 
 
 def chroma_of(wave: Array) -> Array:
@@ -272,6 +315,8 @@ def key_of(chroma: Array, notes: tuple[Note, ...]) -> tuple[int, str, float]:
         histogram[note.midi % 12] += note.stop_s - note.start_s
     if histogram.sum() > 0:
         chroma = 0.35 * chroma + 0.65 * histogram / histogram.sum()
+    if float(np.std(chroma)) < 1e-9:
+        return 0, "major", 0.0
     pull = np.zeros(12)
     if notes:
         lowest = min(notes, key=lambda n: (n.midi, n.start_s))
@@ -291,14 +336,31 @@ def key_of(chroma: Array, notes: tuple[Note, ...]) -> tuple[int, str, float]:
     return tonic, mode, fits[(tonic, mode)] - other
 
 
+def even_rate(onsets: tuple[float, ...]) -> float:
+    """Attacks a minute where they are evenly spaced, one in six missed or doubled at most; else 0."""
+    gaps = np.diff(onsets)
+    if len(gaps) < 4:
+        return 0.0
+    middle = float(np.median(gaps))
+    good = float(np.mean(np.abs(gaps / max(middle, 0.05) - 1.0) < 0.12))
+    return 60.0 / max(float(np.mean(gaps[np.abs(gaps / middle - 1.0) < 0.12])), 0.05) if good > 0.83 else 0.0
+
+
+def _attacks(notes: tuple[Note, ...]) -> tuple[float, ...]:
+    """Start times of notes, those within 0.1 s of each other as one."""
+    found: list[float] = []
+    for note in notes:
+        if not found or note.start_s - found[-1] > 0.1:
+            found.append(note.start_s)
+    return tuple(found)
+
+
 def music_of(wave: Array, scene: Scene, notes: tuple[Note, ...]) -> Music:
     """Musical facts of one channel at 16 kHz."""
     bpm, pulse = tempo_of(scene.strength)
     half = len(scene.strength) // 2
     halves = (tempo_of(scene.strength[:half])[0], tempo_of(scene.strength[half:])[0])
-    onsets = scene.onsets_s
-    even = len(onsets) >= 5 and scene.spacing_irregularity() < 0.12
-    levels = tempo_levels(scene.strength, bpm, 60.0 / float(np.median(np.diff(onsets))) if even else 0.0)
+    levels = tempo_levels(scene.strength, bpm, even_rate(scene.onsets_s) or even_rate(_attacks(notes)))
     bpm = max(levels, key=lambda level: level[1])[0] if levels else bpm
     tonic, mode, margin = key_of(chroma_of(wave), notes)
     return Music(bpm, pulse, halves, levels, meter_of(scene, bpm), tonic, mode, margin, notes)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .reading import ORDINALS, Asked
 from .signal import Array
-from .sources import features, meaning, moment_of, phrase_score, physical
+from .sources import features, meaning, moment_of, phrase_score, physical, prototype_of, source_score
 from .tags import PATCH_S
 from .traits import Opinion, Span, scope
 from .traits_music import register_midi
@@ -38,6 +38,7 @@ _AXES: tuple[tuple[str, dict[str, str]], ...] = (
 
 def steps(option: str) -> list[str]:
     """The option cut into what comes one after another."""
+    option = re.sub(r",? (?:and |with )?(?:after (?:it|that|this|which)|afterwards?|later)\b,?( on)?", ", then", option)
     turned = re.sub(r"^(.*?) (?:preceded by|after) (.*)$", r"\2, then \1", option)
     turned = re.sub(r"^(.*?) (?:before|until|precedes?|leads? into|gives way to) (.*)$", r"\1, then \2", turned)
     return [p.strip() for p in re.split(_CONNECT, turned) if p and p.strip()]
@@ -70,6 +71,37 @@ def _align(rows: list[Array], weight: Array) -> float:
     return float(best[-1] / max(weight.sum(), 1e-9))
 
 
+def _split(evidence: Evidence, count: int) -> list[Span] | None:
+    """The clip cut at its `count` - 1 longest silences; None where it has fewer of 0.15 s."""
+    scene = evidence.scene
+    gaps = sorted((g for g in scene.gaps if g[1] - g[0] > 0.15), key=lambda g: g[0] - g[1])[: count - 1]
+    if len(gaps) < count - 1:
+        return None
+    cuts = sorted(gaps)
+    starts = [scene.span_s[0], *(g[1] for g in cuts)]
+    return list(zip(starts, [*(g[0] for g in cuts), scene.span_s[1]], strict=True))
+
+
+def _piece_score(phrase: str, evidence: Evidence, span: Span) -> float | None:
+    """Log-score of a phrase as what fills one stretch between silences; how it sounds counts beside the tags."""
+    score, prototype = source_score(phrase, evidence, span), prototype_of(phrase)
+    if score is None:
+        return None
+    voiced = sum(max(0.0, min(b, span[1]) - max(a, span[0])) for a, b in evidence.speech.spans_s)
+    spoken = voiced / max(span[1] - span[0], 0.1)
+    is_voice = "Speech" in [name for name, _ in meaning(phrase, evidence).classes]
+    score += (2.0 * spoken - 1.0) * (1.0 if is_voice else -1.0)
+    return score + (0.6 * physical(prototype, features(evidence, span)) if prototype else -0.6)
+
+
+def _in_pieces(pieces: list[str], evidence: Evidence) -> float | None:
+    """Mean score of each step in its stretch of the clip."""
+    spans = _split(evidence, len(pieces))
+    found = [_piece_score(p, evidence, s) for p, s in zip(pieces, spans, strict=True)] if spans else []
+    known = [s for s in found if s is not None]
+    return float(np.mean(known)) if known and len(known) == len(pieces) else None
+
+
 def sequence(asked: Asked, evidence: Evidence) -> Opinion | None:
     """Options that are sequences of sources, aligned with the tags over time."""
     cut = [steps(o) for o in asked.options]
@@ -91,7 +123,9 @@ def sequence(asked: Asked, evidence: Evidence) -> Opinion | None:
         rows = [_patch_scores(p, evidence) for p in pieces]
         known = [r for r in rows if r is not None]
         enough = len(known) == len(rows) and len(rows) <= len(starts)
-        scores.append(2.5 * _align(known, weight) if enough else None)
+        aligned = 2.5 * _align(known, weight) if enough else None
+        split = _in_pieces(pieces, evidence) if enough else None
+        scores.append(aligned if aligned is None or split is None else 0.5 * aligned + 1.5 * split)
     return Opinion("sequence", tuple(scores), 1.0, cued) if sum(s is not None for s in scores) >= 3 else None
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .reading import Asked, interval
+from .after import later_events
+from .reading import Asked, digits, interval, plain
 from .sources import count_of_source, heard_sources
 from .traits import Opinion, Span, pieces_of, scope
 from .traits_music import tempo_candidates
@@ -38,12 +39,13 @@ class Quantity:
     guesses: Callable[["Evidence", Span, Asked], Sequence[Guess]]
     width: float
     least: float
+    reading: Callable[[str], Span | None] = interval
 
     def opinion(self, asked: Asked, evidence: Evidence) -> Opinion | None:
         text = asked.stem + " | " + " | ".join(asked.options)
         if not re.search(self.cue, asked.stem) or (self.unit and not re.search(self.unit, text)):
             return None
-        ranges = [interval(o) for o in asked.options]
+        ranges = [self.reading(o) for o in asked.options]
         share = sum(r is not None for r in ranges) / len(ranges)
         if share < 0.6 or len(set(ranges)) < 2:
             return None
@@ -68,6 +70,9 @@ def event_counts(evidence: Evidence, span: Span, asked: Asked) -> list[Guess]:
     stem calls it.
     """
     scene = evidence.scene
+    pair = later_events(asked, evidence)
+    if pair is not None:
+        return [(float(len(pair[1])), 1.0)]
     inside = [t for t in scene.onsets_s if span[0] - 0.06 <= t <= span[1] + 0.06]
     segments = [s for s in scene.segments if s[1] > span[0] and s[0] < span[1]]
     groups = [g for g in scene.groups if g[0] >= span[0] - 0.06 and g[0] <= span[1] + 0.06]
@@ -180,7 +185,25 @@ def start_seconds(evidence: Evidence, span: Span, asked: Asked) -> list[Guess]:
 
 
 def beats_a_minute(evidence: Evidence, span: Span, asked: Asked) -> list[Guess]:
+    onsets = [t for t in evidence.scene.onsets_s if span[0] - 0.05 <= t <= span[1]]
+    struck = evidence.kind == "sound" or re.search(r"stroke|knock|tap|step|click|beep|drop|\bhit", asked.stem)
+    if struck and len(onsets) > 2:
+        return [(60.0 / float(np.median(np.diff(onsets))), 1.0)]
     return tempo_candidates(evidence)
+
+
+def rate_of(option: str) -> Span | None:
+    """Events a second that an option names: "one every three seconds" is a third, "four notes a second" four."""
+    text = digits(plain(option))
+    every = re.search(r"(?:every|each|in|per) (\d+(?:\.\d+)?) seconds?", text)
+    other = re.search(r"every (?:other|second) second", plain(option))
+    allowed = interval(option)
+    if other or every:
+        seconds = 2.0 if other else float(every[1]) if every else 1.0
+        head = interval(text[: every.start()]) if every else (1.0, 1.0)
+        count = head[0] if head else 1.0
+        return (count / seconds, count / seconds) if seconds > 0 else None
+    return allowed
 
 
 def times_a_second(evidence: Evidence, span: Span, asked: Asked) -> list[Guess]:
@@ -196,20 +219,21 @@ _HOW_MANY = r"how many|how often|(?:the|what) number of|count|times"
 QUANTITIES = (
     Quantity("beats a bar", rf"({_HOW_MANY}).*(beats?).*(bar|measure|cycle|group)", "", beats_a_bar, 0.05, 0.3),
     Quantity(
+        "rate",
+        r"\brate\b|how (?:fast|often|quick)|frequen|per second|a second|\bpace\b|tempo|speed|pulse",
+        r"(?:per|a|each|every|\d|two|three|four|five|six) seconds?|hertz|\bhz\b",
+        times_a_second,
+        0.15,
+        0.1,
+        rate_of,
+    ),
+    Quantity(
         "tempo in figures",
-        r"tempo|\bpace\b|speed|fast|beats? (?:per|a|each) minute|bpm|pulse",
+        r"tempo|\bpace\b|speed|fast|beats? (?:per|a|each) minute|bpm|pulse|\bminute\b",
         r"\bbpm\b|beats? (?:per|a|each|every) minute|per minute|\d{2,3}\b",
         beats_a_minute,
         0.07,
         3.0,
-    ),
-    Quantity(
-        "rate",
-        r"\brate\b|how (?:fast|often|quick)|frequen|per second|a second",
-        r"(?:per|a|each|every) second|hertz|\bhz\b",
-        times_a_second,
-        0.15,
-        0.1,
     ),
     Quantity(
         "voices",

@@ -173,6 +173,9 @@ CLASSES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "Bicycle bell",
             "Wind chime",
             "Change ringing (campanology)",
+            "Ding",
+            "Ding-dong",
+            "Doorbell",
         ),
     ),
     (r"\bfog ?horn|ship.*horn", ("Foghorn",)),
@@ -289,5 +292,10 @@ PROTOTYPES: tuple[Prototype, ...] = (
     Prototype(r"\bheart ?beat", (6.5, -6.0, 0.95, 1.2, 0.3, None)),
     Prototype(r"\bdrums?\b|drumming|tom", (8.5, -3.5, 0.9, 1.8, 0.15, None)),
     Prototype(r"\bapplau", (11.2, -1.2, 0.1, 2.0, 0.03, None)),
+    Prototype(r"\bmusic\b|\btune\b|\bmelody|\bsong\b|piano|guitar|violin|flute", (9.7, -6.5, None, 1.0, 0.7, 0.8)),
+    Prototype(
+        r"\bvoices?\b|\bspeech|talking|speak|\bman\b|\bwoman\b|someone|somebody", (9.3, -5.0, 0.3, 1.5, 0.6, 0.5)
+    ),
+    Prototype(r"\bcrowd|chatter|murmur", (9.5, -4.0, 0.1, 1.0, 0.25, 1.0)),
     Prototype(r"\bhum\b|\bdrone", (7.5, -7.0, 0.0, -2.0, 0.9, 0.05)),
 )

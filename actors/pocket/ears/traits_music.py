@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .reading import Asked
-from .signal import HOP_S
+from .signal import HOP_S, RATE_HZ, Array
 from .traits import Span, Trait, normal
 
 if TYPE_CHECKING:
@@ -90,25 +91,52 @@ def mode(evidence: Evidence, span: Span, asked: Asked) -> dict[str, float]:
     return {"major": margin, "minor": -margin, "pentatonic": -1.0, "chromatic": -1.5, "atonal": -1.5}
 
 
-def register_midi(evidence: Evidence, span: Span) -> float:
-    """MIDI number about which the clip (or a span of it) lies: notes, else clear pitch, else the spectral centroid."""
-    notes = [n for n in evidence.music.notes if n.start_s < span[1] and n.stop_s > span[0]]
-    if evidence.kind == "music" and notes:
-        return float(np.median([n.midi for n in notes]))
+def _octave_shift(evidence: Evidence, frames: Array, f0_hz: float) -> int:
+    """Octaves to go up from an F0 whose odd partials are empty: the tracker took a period of two or four."""
+    power = (evidence.scene.magnitude[frames] ** 2).mean(axis=0)
+
+    def at(hz: float) -> float:
+        k = round(hz / (RATE_HZ / 512))
+        return float(power[max(k - 1, 0) : k + 2].max()) if 0 < k < 250 else 0.0
+
+    for octave in (0, 1):
+        base = f0_hz * 2**octave
+        if base < 150 or at(base) + at(3 * base) > 0.03 * (at(2 * base) + at(4 * base)):
+            return octave
+    return 2
+
+
+def register_midi(evidence: Evidence, span: Span, single: bool = False) -> float:
+    """MIDI number about which the clip (or a span of it) lies: the highest line of the music, else clear pitch, else
+    the spectral centroid.
+
+    single: one sound only, whose own pitch counts.
+    """
+    if evidence.kind == "music" and not single:
+        line = evidence.music.skyline(*span)
+        if len(line) >= 10:
+            return float(np.median(line))
     f0, clear = evidence.pitch
     frames = min(len(f0), len(evidence.scene.active))
     a, b = int(span[0] / HOP_S), min(int(span[1] / HOP_S) + 1, frames)
     good = (clear[a:b] > 0.7) & evidence.scene.active[a:b]
     if good.sum() > 8 and good.mean() > 0.15:
-        return float(69 + 12 * np.log2(np.median(f0[a:b][good]) / 440.0))
+        middle = float(np.median(f0[a:b][good]))
+        shift = 0 if evidence.kind == "speech" else _octave_shift(evidence, np.flatnonzero(good) + a, middle)
+        return float(69 + 12 * np.log2(middle / 440.0)) + 12.0 * shift
     part = evidence.scene.centroid[a:b][evidence.scene.active[a:b]]
     centroid = float(np.median(part)) if len(part) else 1000.0
     return float(69 + 12 * np.log2(max(centroid, 40.0) / 440.0)) - 12.0
 
 
 def register(evidence: Evidence, span: Span, asked: Asked) -> dict[str, float]:
-    midi = register_midi(evidence, span)
+    if evidence.kind == "music" and re.search(r"\bbass\b|lowest|accompan|bottom", asked.stem):
+        line = evidence.music.skyline(*span, top=False)
+        midi = float(np.median(line)) if len(line) else register_midi(evidence, span)
+    else:
+        midi = register_midi(evidence, span)
     shift = -12.0 if evidence.kind == "speech" else 0.0
+    midi = float(np.clip(midi, 32 + shift, 93 + shift))
     return {
         "lowest": normal(midi, 33 + shift, 6),
         "low": normal(midi, 44 + shift, 7),
@@ -223,9 +251,9 @@ TRAITS = (
         },
         {
             "lowest": r"(?:very|extremely) (?:low|deep)|rumbl\w+|deepest|lowest",
-            "low": r"\blow\b|\bdeep\b|\bbass\b|\bbottom\b|lower",
+            "low": r"below (?:the )?middle|\blow\b|\bdeep\b|\bbass\b|\bbottom\b|lower",
             "middle": r"\bmid(?:dle|dling|-range)?\b|medium|moderate|\btenor\b|\balto\b|central",
-            "high": r"\bhigh\b|treble|soprano|\btop\b|upper|higher|shrill",
+            "high": r"above (?:the )?middle|\bhigh\b|treble|soprano|\btop\b|upper|higher|shrill",
             "highest": r"(?:very|extremely) high|piercing\w*|highest|whistl\w+",
         },
         register,

@@ -91,7 +91,7 @@ def side(evidence: Evidence, span: Span, asked: Asked) -> dict[str, float]:
     }
 
 
-def _span_colour(evidence: Evidence, span: Span) -> tuple[float, float, float]:
+def span_colour(evidence: Evidence, span: Span) -> tuple[float, float, float]:
     """(log2 of the centroid in Hz, flatness, seconds of decay) of a span."""
     scene = evidence.scene
     a, b = int(span[0] / HOP_S), int(span[1] / HOP_S) + 1
@@ -105,7 +105,8 @@ def _span_colour(evidence: Evidence, span: Span) -> tuple[float, float, float]:
 
 
 def brightness(evidence: Evidence, span: Span, asked: Asked) -> dict[str, float]:
-    centroid, _, _ = _span_colour(evidence, span)
+    # What is darker than dark is dark: beyond the outermost values nothing is taken off.
+    centroid = float(np.clip(span_colour(evidence, span)[0], 8.5, 11.6))
     return {
         "dark": normal(centroid, 8.7, 0.7),
         "medium": normal(centroid, 10.0, 0.6),
@@ -130,7 +131,7 @@ _MATERIALS = {
 
 
 def material(evidence: Evidence, span: Span, asked: Asked) -> dict[str, float]:
-    centroid, flat, decay = _span_colour(evidence, span)
+    centroid, flat, decay = span_colour(evidence, span)
     place = float(np.log2(max(decay, 0.03)))
     return {
         name: normal(centroid, c, 0.9) + normal(np.log2(flat + 0.01), np.log2(f + 0.01), 1.4) + normal(place, d, 1.2)
@@ -139,7 +140,7 @@ def material(evidence: Evidence, span: Span, asked: Asked) -> dict[str, float]:
 
 
 def tonality(evidence: Evidence, span: Span, asked: Asked) -> dict[str, float]:
-    _, flat, _ = _span_colour(evidence, span)
+    _, flat, _ = span_colour(evidence, span)
     noisy = float(np.log2(flat + 0.003))
     return {
         "tone": normal(noisy, -7.0, 1.8),

@@ -26,20 +26,28 @@ def sex_scores(evidence: Evidence, f0_hz: float, span: Span) -> dict[str, float]
     """Log-likelihood of man, woman, child for a voice of this F0; the tagger's child class adds a little."""
     place = float(np.log2(f0_hz)) if f0_hz > 0 else float(np.log2(150))
     scores = {who: normal(place, *_TYPICAL_F0[who]) for who in _TYPICAL_F0}
-    scores["child"] += 1.2 * evidence.tags.of((_CHILD_TAG,), *span)[1] - 1.0
+    scores["child"] += 1.2 * evidence.tags.of((_CHILD_TAG,), *span)[1] - 1.3
     return scores
+
+
+def _clear_f0(evidence: Evidence) -> float:
+    """Median of a clear pitch, Hz, for a voice that the detector missed; 0 where there is none."""
+    f0, clear = evidence.pitch
+    frames = min(len(f0), len(evidence.scene.active))
+    good = (clear[:frames] > 0.7) & evidence.scene.active[:frames]
+    return float(np.median(f0[:frames][good])) if good.sum() > 20 else 0.0
 
 
 def speaker(evidence: Evidence, span: Span, asked: Asked) -> dict[str, float]:
     turns = [t for t in evidence.voice.turns if t.start_s < span[1] and t.stop_s > span[0] and t.f0_hz > 0]
     overlap = [min(t.stop_s, span[1]) - max(t.start_s, span[0]) for t in turns]
-    f0 = turns[int(np.argmax(overlap))].f0_hz if turns else evidence.voice.f0_median_hz
+    f0 = turns[int(np.argmax(overlap))].f0_hz if turns else evidence.voice.f0_median_hz or _clear_f0(evidence)
     return sex_scores(evidence, f0, span)
 
 
 def age(evidence: Evidence, span: Span, asked: Asked) -> dict[str, float]:
-    f0 = evidence.voice.f0_median_hz or 150.0
-    slow = max(0.0, 4.0 - evidence.voice.rate)
+    f0 = evidence.voice.f0_median_hz or _clear_f0(evidence) or 150.0
+    slow = max(0.0, 4.0 - evidence.voice.rate) if evidence.speech.present else 0.0
     child = normal(float(np.log2(f0)), float(np.log2(310)), 0.25)
     return {"child": child, "young": -0.7, "middle": -0.6, "old": -1.4 + 0.5 * slow}
 

@@ -22,6 +22,9 @@ _CUE = (
 _STRESS = (
     r"stress|emphas|accent(?!ed voice)|stands? out|strongest|prominent|loudest word|leans? on|weight|heaviest|underlin"
 )
+_PERSON = (
+    r"\bhow\b|\bage\b|who (?:is )?(?:speak|talk)|(?:kind|type|sort) of (?:voice|person|speaker)|order|background|behind"
+)
 _FILLER = frozenset(
     [
         "a",
@@ -86,7 +89,7 @@ def _wanted(option: str) -> list[str]:
 
 def words(asked: Asked, evidence: Evidence) -> Opinion | None:
     """Options that are words or sentences, against the transcript (or the named part of it)."""
-    if not re.search(_CUE, asked.stem) or re.search(_STRESS, asked.stem) or re.search(r"\bhow\b", asked.stem):
+    if not re.search(_CUE, asked.stem) or re.search(_STRESS, asked.stem) or re.search(_PERSON, asked.stem):
         return None
     if not evidence.speech.present:
         return None
