@@ -17,13 +17,14 @@ import numpy as np
 
 from torus_ray.audio import Clip, resample
 
-from . import edit_add, edit_replace, english, sound, space
+from . import edit_add, edit_replace, english, music_names, sound, space
 from . import edit_music as music
 from . import edit_order as order
 from . import edit_speech as voice
 from . import edit_tone as tone
 from . import edit_words as words
 from .edit_events import RATE, Wave
+from .edit_level import about_level, cut_of, gain_db
 from .edit_properties import fade, properties
 from .edit_work import LONGEST, Work
 from .sound_traits import MATERIALS, SIZES
@@ -53,11 +54,13 @@ def _backwards(work: Work) -> Wave:
 
 
 def _clean(work: Work) -> Wave:
-    return tone.denoised(work.wave, work.scene, work.audio_type == "speech")
+    return tone.denoised(work.wave, work.audio_type == "speech", bool(re.search(r"\bhum\b", work.text)))
 
 
 def _instrument(work: Work) -> Wave | None:
     if re.search(rf"\b(?:{edit_add.ADD}|{edit_replace.REMOVE})\b", work.text):
+        return None
+    if work.audio_type != "music" and len({n.instrument for n in music_names.find(work.text)} - {None}) < 2:
         return None
     return music.reinstrumented(work, work.text)
 
@@ -120,9 +123,16 @@ _PAUSE = (
     r"pause|gap)\b|\bpause (?:for|of)\b"
 )
 _NOISE = (
-    r"(?:de-?nois\w*|(?:remov\w*|reduc\w*|clean\w*|eliminat\w*|get rid of|filter out|suppress\w*|without|"
-    r"no)\b[\w ]*\b(?:noise|hiss|static|hum|crackle)\b|clean(?:er)? (?:up|recording|audio)|noise[- ](?:free|"
-    r"reduc\w*))"
+    r"(?:de-?nois\w*|de-?hiss\w*|(?:remov\w*|reduc\w*|clean\w*|eliminat\w*|get(?:ting)? rid of|"
+    r"filter(?:ing)? out|suppress\w*|"
+    r"without|no|strip\w*|tak(?:e|es|ing) (?:away|out|off)?|los(?:e|ing)|scrub\w*|cut(?:ting)?(?: out)?|"
+    r"silenc\w+|eras\w+|"
+    r"delet\w+|lift\w*|mut(?:e|ing)|turn\w* off|less|free of)\b[\w -]*\b"
+    r"(?:nois(?:e|iness)\b(?! (?:of|made|from the (?!background)))|hiss(?:ing|es)?\b|static\b|hum\b|crackle\b|"
+    r"white noise)|clean(?:er)? (?:up|recording|audio)|(?:noise|hiss)[- ](?:free|reduc\w*|remov\w*)|"
+    r"(?:hiss\w*|noise) (?:had |has |were |was |is |should |to )*(?:been |be )?(?:gone|absent|removed|"
+    r"taken (?:away|out)|"
+    r"not (?:been )?there|disappear\w*)|(?:hiss\w*|noise) had(?:n't| not| never) been)"
 )
 _DRY = (
     r"(?:remov\w*|reduc\w*|less|without|no|eliminat\w*|get rid of|tak\w* away)(?: \w+)? (?:reverb\w*|echo\w*|"
@@ -131,11 +141,22 @@ _DRY = (
 )
 _MATTER = "|".join(sorted({word for named in MATERIALS.values() for word in named} | set(SIZES), key=len, reverse=True))
 _SPEAKERS = (
-    r"whisper\w*|shout\w*|yell\w*|scream\w*|child\w*|kid|boy|girl|m[ae]n\b|wom[ae]n\b|male|female|old\w*|elderly|"
-    r"robot\w*|angr\w*|excit\w*|sad\w*|happ\w*|cheer\w*|tired|afraid|scared|nervous|trembl\w*|gentleman|lady|grand\w+"
+    r"whisper\w*|shout\w*|yell\w*|scream\w*|child\w*|kids?|toddler|boy|girl|youngster|teenager|m[ae]n\b|"
+    r"wom[ae]n\b|male|female|"
+    r"old\w*|elderly|aged|robot\w*|angr\w*|furious\w*|annoyed|irritat\w*|stern\w*|impatient\w*|excit\w*|enthusias\w*|"
+    r"sad\w*|mournful\w*|melanchol\w*|sorrow\w*|dejected|happ\w*|cheer\w*|joyful\w*|tired\w*|exhaust\w*|weary|"
+    r"wearily|sleepy|"
+    r"sleepily|drows\w*|groggy|fatigued|bored|afraid|scared|frightened|terrified|nervous\w*|anxious\w*|"
+    r"trembl\w*|gentleman|lady|"
+    r"grand\w+|granny|uncle|aunt|mother|father|mum|mom|dad|husband|wife|son|daughter|brother|sister|hurr\w*|"
+    r"rush\w*|urgent\w*|"
+    r"frantic\w*|in haste|hast\w*|panick\w*|calm\w*|hesita\w*|halting\w*"
 )
 
 RULES: tuple[Rule, ...] = (
+    Rule("band", r"hz\b|hertz\b|\dk\b", lambda w: properties(w) if cut_of(w.text) else None),
+    Rule("level", r".", lambda w: properties(w) if about_level(w.text) and gain_db(w.text) is not None else None),
+    Rule("once-more", edit_add.AGAIN, edit_add.once_more),
     Rule("denoise", _NOISE, _clean, "remove the background noise and clean up the recording"),
     Rule("dry", _DRY, lambda w: tone.dried(w.wave), "make it sound dry and close, without echo or reverberation"),
     Rule("reorder", order.ORDER, order.reorder, "swap the order of the sounds"),
@@ -172,7 +193,7 @@ RULES: tuple[Rule, ...] = (
         r"\b(?:play\w*|perform\w*|replac\w*|chang\w*|switch\w*|swap\w*|turn\w*|on|by|with|as|use|were|was|into|"
         r"instrument)\b",
         _instrument,
-        only=("music",),
+        only=("music", "sound"),
     ),
     Rule("recount", order.COUNT, order.recount, "change how many times it happens"),
     Rule("repeat", rf"\b(?:{order.REPEAT})", order.repeat, "repeat it again"),

@@ -12,8 +12,9 @@ import numpy as np
 from . import edit_tone as tone
 from . import edit_words as words
 from . import english, sound
-from .edit_events import RATE, Wave
+from .edit_events import RATE, Found, Wave
 from .edit_pick import GAP, anchor_of, background_bed, chosen, continued, runs_of, trimmed
+from .edit_which import whole_events
 from .edit_work import LONGEST, Work, element, joined, loudness_db, mixed, peak, with_fades
 from .sound_traits import traits_of
 
@@ -89,6 +90,85 @@ def one_more(work: Work, phrase: str) -> Wave | None:
     order = english.ordinal(said.group("order")) if said.group("order") else None
     extra = (order - len(run)) if order else int(english.number(said.group("more") or "one") or 1)
     return continued(work, events, len(events) + extra) if extra > 0 else None
+
+
+_NUMBERED = r"second|third|fourth|fifth|sixth|seventh|eighth"
+AGAIN = (
+    rf"\b(?:been|were|was|had|come|came|followed|heard|hear|is|be|with|by) (?:\w+ )?(?:(?:a|an|one|"
+    rf"yet) (?:{_NUMBERED}|further|"
+    r"extra|additional|other|repeat)|another|one more) \w+|\b(?:once more|one more time|(?:a|for a|"
+    r"for the) second time|yet again|"
+    r"(?:over )?again|another time)$|\b(?:once more|one more time|a second time|again)\b(?= (?:right|just|"
+    r"straight|soon|shortly|"
+    r"immediately|a moment|at the end|after|before))|\b(?:another|a (?:second|third|fourth)|one more) [\w -]+? "
+    r"(?:had |has |would have )?(?:follow\w*|c(?:a|o)me|c(?:a|o)mes|happen\w*|sound\w*|rang|r[iu]ng|"
+    r"straight after|right after|"
+    r"soon after|immediately after|shortly after|afterwards)\b"
+)
+_NOT_A_COPY = r"(?:speaker|person|voice|man|woman|child|boy|girl|instrument|layer|room|half|key|tempo|place)s?\b"
+
+
+def once_more(work: Work) -> Wave | None:
+    """A supposed repetition ("had there been a second knock right after", "as if he had dropped it again"): one copy
+    of that event after it; what was there stays. None where nothing like it is there, or in music and quoted speech."""
+    text = work.text
+    if not work.clause.supposed or work.quotes or work.audio_type != "sound" or not work.scene.events:
+        return None
+    if re.search(rf"\b(?:play|repeat|loop)\w*\b|\b(?:second|another|third|more) (?:\w+ )?{_NOT_A_COPY}", text):
+        return None
+    new = re.search(
+        rf"\b(?:another|one more|(?:a|an|one|yet an?) (?:{_NUMBERED}|further|extra|additional|other|repeat))"
+        r"(?: (?:and|much|very|slightly|quick|final))* (?!time\b)(?P<of>[\w' -]+)",
+        text,
+    )
+    of = (
+        re.split(
+            r"\b(?:right|just|straight|soon|shortly|immediately|after|afterwards|follow\w*|had|at|a moment|in)\b",
+            new.group("of"),
+        )[0]
+        if new
+        else ""
+    )
+    named = sound.match_by_words(of) if of else sound.match_by_words(text)
+    found = chosen(work, named.said if named else "sound")
+    sorts = {i: tuple(g) for g in work.scene.groups for i in g}
+    if named is not None and (found.background or found.near < 0.35) and new is not None and len(work.scene.groups) > 1:
+        return None  # something that the clip does not hold yet is added, not copied
+    if named is None or not found.events or (new is None and found.near < 0.5):
+        found = Found(work.scene.groups[-1], False, 0.0)
+    events = found.events
+    units = [unit for unit in whole_events(work.scene) if unit[0] in events]
+    # "Again" repeats all of what happened, a bounce with its rebounds; "a second knock" one stroke of several.
+    last = units[-1] if new is not None and len(units) > 1 and _even(work, units) else sorts[events[-1]]
+    start, stop = work.scene.events[last[0]].start, work.scene.events[last[-1]].end
+    return _copied(work, start, stop, [work.scene.events[u[0]].start for u in units] if new and last in units else [])
+
+
+def _even(work: Work, units: list[tuple[int, ...]]) -> bool:
+    """Whether the events are as loud as each other within 8 dB: strokes, and no bounces that die down."""
+    level = [loudness_db(work.wave[:, work.scene.events[u[0]].start : work.scene.events[u[-1]].end]) for u in units]
+    return max(level) - min(level) < 8.0
+
+
+def _copied(work: Work, start: int, stop: int, starts: list[int]) -> Wave:
+    """A copy of [start, stop) after it, at the spacing of `starts` if there are several; what follows moves back only
+    when the copy would fall on it."""
+    lead = min(start, RATE // 100)
+    piece = with_fades(trimmed(work.wave[:, start - lead : stop]), 0.002)
+    gap = int(np.median(np.diff(starts))) if len(starts) > 1 else max(piece.shape[1], RATE // 4) + GAP // 2
+    at = max(start - lead + gap, min(stop, start + gap))
+    later = [e.start for e in work.scene.events if e.start >= stop - RATE // 50]
+    base = work.wave
+    if later and at + piece.shape[1] > later[0]:
+        shift = min(at + piece.shape[1] + GAP // 2 - later[0], LONGEST - work.scene.active[1])
+        if shift > 0:
+            cut = later[0] - RATE // 100
+            hole = np.zeros((base.shape[0], shift))
+            if work.scene.has_background:
+                hole = np.resize(background_bed(work), hole.shape)
+            base = np.concatenate([base[:, :cut], hole, base[:, cut:]], axis=1)[:, :LONGEST]
+    at = min(at, LONGEST - min(piece.shape[1], RATE // 2))
+    return mixed(base, piece, at)
 
 
 def placed(work: Work, phrase: str, where: str | None, spot: words.Spot) -> Wave:

@@ -19,7 +19,7 @@ from . import edit_tone as tone
 from . import english, music_names, weights
 from .ears import music as ears_music
 from .ears.music import Note, NoteTranscriber
-from .edit_events import RATE, Wave, flux, mono
+from .edit_events import RATE, Wave, flux, levels_db, mono
 from .edit_work import Work, _scene_element, loudness_db, mixed, peak, with_fades
 
 NAMES = ("C", "C sharp", "D", "E flat", "E", "F", "F sharp", "G", "A flat", "A", "B flat", "B")
@@ -39,11 +39,20 @@ class Key:
 
 
 def tempo_of(wave: Wave) -> float | None:
-    """Beats a minute of (channels, frames) by autocorrelation of the onset strength, 50 to 200; None without a
-    pulse."""
-    rise = flux(mono(wave))
-    rise = rise - ndimage.uniform_filter1d(rise, 60)
-    rise = np.maximum(rise, 0)
+    """Beats a minute of (channels, frames), 40 to 200: see :func:`pulse_of`."""
+    found = pulse_of(wave)
+    return found[0] if found else None
+
+
+def pulse_of(wave: Wave) -> tuple[float, bool] | None:
+    """(beats a minute, whether every onset is a beat) of (channels, frames); None without a pulse. Even onsets give the
+    tempo by a line through their times, others by autocorrelation of the onset strength, 40 to 200."""
+    x = mono(wave)
+    rise = flux(x)
+    even = _even_tempo(rise, levels_db(x))
+    if even is not None:
+        return even, True
+    rise = np.maximum(rise - ndimage.uniform_filter1d(rise, 60), 0)
     n = len(rise)
     if n < 200 or rise.max() < 0.5:
         return None
@@ -51,7 +60,7 @@ def tempo_of(wave: Wave) -> float | None:
     auto = np.fft.irfft(spectrum)[:n] / np.arange(n, 0, -1)
     if auto[0] <= 0:
         return None
-    bpm = np.arange(50.0, 200.5, 0.5)
+    bpm = np.arange(40.0, 200.5, 0.5)
     lags = 6000.0 / bpm
     at = np.arange(n)
     score = sum(
@@ -61,7 +70,37 @@ def tempo_of(wave: Wave) -> float | None:
     )
     score = np.asarray(score) * np.exp(-0.5 * (np.log2(bpm / 112.0) / 0.75) ** 2)
     best = int(np.argmax(score))
-    return float(bpm[best]) if score[best] > 0.05 * auto[0] else None
+    return (float(bpm[best]), False) if score[best] > 0.05 * auto[0] else None
+
+
+def _even_tempo(rise: Wave, level: Wave) -> float | None:
+    """The tempo of onsets that keep one distance (a click, a row of equal notes); None when they do not."""
+    top = float(np.quantile(rise, 0.999)) if len(rise) else 0.0
+    if top < 0.5:
+        return None
+    peaks, _ = signal.find_peaks(np.pad(rise, 1), height=0.3 * top, distance=12)
+    # A note that is cut off makes a rise of the spectrum too, but not of the level.
+    peaks = np.array(
+        [p for p in peaks - 1 if level[p : p + 8].max() > level[max(0, p - 8) : max(p - 1, 1)].mean() + 1.2]
+    )
+    if len(peaks) < 4:
+        return None
+    gaps = np.diff(peaks)
+    step = float(np.median(gaps))
+    number = np.concatenate([[0], np.cumsum(np.maximum(np.round(gaps / step), 1))])
+    if np.mean(np.abs(gaps - step) <= max(0.07 * step, 1.5)) < 0.75:
+        return None
+    period, start = np.polyfit(number, peaks, 1)
+    if np.mean(np.abs(peaks - start - period * number) < max(0.12 * step, 2.0)) < 0.8:
+        return None
+    strength = rise[peaks]
+    bpm = 6000.0 / float(period)
+    accents = max(strength[::2].mean(), strength[1::2].mean()) / (
+        min(strength[::2].mean(), strength[1::2].mean()) + 1e-9
+    )
+    if bpm > 205 or (bpm > 140 and accents > 1.6):
+        bpm /= 2
+    return bpm * 2 if bpm < 38 else bpm
 
 
 def key_of(wave: Wave) -> Key:
@@ -72,27 +111,55 @@ def key_of(wave: Wave) -> Key:
     return Key(tonic, mode)
 
 
+_PACE = r"(?:tempo|speed|pace|bpm|rate of play\w*)"
+_SHARES: tuple[tuple[str, float], ...] = (
+    (r"two[- ]thirds", 2 / 3),
+    (r"three[- ]quarters", 0.75),
+    (r"(?:one|a) third", 1 / 3),
+    (r"(?:one|a) quarter", 0.25),
+    (r"half|halv(?:e|es|ed|ing)", 0.5),
+    (r"one and a half times|1\.5 times|one and a half", 1.5),
+    (r"double|doubles|doubled|doubling|twice|two times", 2.0),
+    (r"triple|three times", 3.0),
+)
+
+
+def tempo_share(text: str) -> float | None:
+    """A named share of the clip's own tempo: "to half the tempo" 0.5, "at twice its speed" 2, "halve the tempo"; None
+    when it names none."""
+    for pattern, factor in _SHARES:
+        if re.search(rf"\b(?:{pattern}) (?:(?:the|its|of|that|original|current|own|present|normal) )*{_PACE}\b", text):
+            return factor
+    return None
+
+
 def tempo_factor(text: str, wave: Wave) -> float | None:
-    """How much faster the clip must be played for the tempo that the text names ("at 90 bpm", "20 bpm slower");
-    None when it names none."""
+    """How much faster the clip must be played for the tempo that the text names ("at 90 bpm", "20 bpm slower", "to half
+    the tempo"); None when it names none."""
+    text = re.sub(r"\bhundred and (?=[a-z])", "hundred ", text.replace("beats-per-minute", "beats per minute"))
+    share = tempo_share(text)
     named = english.amount(text, "bpm")
     tempo = english.tempo(text)
+    if named is None and share is not None:
+        return share
     if named is None and (tempo is None or not tempo.exact):
         return None
     value = named if named is not None else (tempo.bpm if tempo else 0.0)
-    now = tempo_of(wave)
-    if now is None or value <= 0:
+    found = pulse_of(wave)
+    if found is None or value <= 0:
         return None
-    lower = re.search(
-        r"\b(?:slower|lower|less|down by|reduc\w+ by|decreas\w+ by|slow\w* (?:it |the \w+ )?(?:down )?by)\b", text
-    )
-    higher = re.search(
-        r"\b(?:faster|higher|more|up by|increas\w+ by|rais\w+ by|speed\w* (?:it |the \w+ )?(?:up )?by|quicker)\b", text
-    )
-    if lower or higher:
-        return max(now + (value if higher else -value), 20.0) / now
-    # The pulse that was found may be half or twice the one that is meant.
-    return min((value / (now * k) for k in (0.5, 1.0, 2.0)), key=lambda f: abs(np.log2(f)))
+    now, even = found
+    slow = bool(re.search(r"\bslow\w*|\bdown\b|\bdrop\w*|\breduc\w*|\bdecreas\w*|\blower\w*", text))
+    quick = bool(re.search(r"\bspe?ed\w*[^.]*\bup\b|\bfaster\b|\bquick\w*|\bincreas\w*|\brais\w*|\bup to\b", text))
+    fixed = re.search(rf"\b(?:to|at|into)(?: \w+)? {english.NUMBER} ?(?:bpm|beats)", text)
+    lower = re.search(r"\b(?:slower|lower|less|fewer|down by|(?:reduc|decreas|drop|slow)\w*\b.*? by)\b", text)
+    higher = re.search(r"\b(?:faster|higher|more|up by|quicker|(?:increas|rais|speed)\w*\b.*? by)\b", text)
+    if (lower or higher) and not fixed:
+        return max(now + (-value if lower else value), 20.0) / now
+    # A pulse among other onsets may be half or twice the one that is meant; "slow down" tells them apart.
+    fitting = [value / (now * k) for k in ((1.0,) if even else (1.0, 0.5, 2.0))]
+    right = [f for f in fitting if not (slow and f > 1.02) and not (quick and f < 0.98)]
+    return min(right or fitting, key=lambda f: abs(np.log2(f)))
 
 
 def key_shift(text: str, wave: Wave) -> float | None:
@@ -179,6 +246,7 @@ def reinstrumented(work: Work, text: str) -> Wave | None:
     instrument = named[-1].instrument
     assert instrument is not None
     notes = transcriber()(soxr.resample(mono(work.wave).astype(np.float32), RATE, 22050, quality="HQ"))
+    notes = tuple(sorted((*notes, *_missed(work.wave, notes)), key=lambda n: (n.start_s, n.midi)))
     if not notes:
         return None
     made = played(notes, instrument.program, work.wave.shape[1])
@@ -188,6 +256,27 @@ def reinstrumented(work: Work, text: str) -> Wave | None:
     # Struck instruments leak into the percussive part: drums are kept only where they carry real energy of their own.
     keeps = loudness_db(drums) > loudness_db(work.wave) - 7 and bool(re.search(rf"\b(?:{DRUMS})", text))
     return tone.limited(made + (drums if keeps else 0.0))
+
+
+def _missed(wave: Wave, notes: tuple[Note, ...]) -> list[Note]:
+    """A note for every stretch of 0.25 s and more that sounds and that the transcription left out, at the pitch of its
+    harmonic product spectrum, so that all of a clip changes its instrument."""
+    x = mono(wave)
+    level = levels_db(x)
+    left = level > max(float(level.max()) - 28.0, -65.0)
+    for note in notes:
+        left[int(note.start_s * 100) : int(note.stop_s * 100) + 12] = False
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], left.astype(int), [0]])))
+    out = []
+    for start, stop in zip(edges[::2], edges[1::2], strict=True):
+        if stop - start < 25:
+            continue
+        piece = x[start * 441 : stop * 441]
+        size = np.log(np.abs(np.fft.rfft(piece * np.hanning(len(piece)), 65536)) + 1e-9)
+        bins = np.arange(round(60 * 65536 / RATE), round(1500 * 65536 / RATE))
+        hz = float(bins[np.argmax(sum(size[bins * k] for k in (1, 2, 3)))] * RATE / 65536)
+        out.append(Note(start / 100, stop / 100, round(69 + 12 * np.log2(hz / 440.0)), 0.5))
+    return out
 
 
 def played(notes: tuple[Note, ...], program: int, frames: int) -> Wave:

@@ -7,8 +7,9 @@ import re
 import numpy as np
 
 from . import edit_words as words
-from . import english
+from . import sound
 from .edit_events import RATE, Event, Found, Wave, background_print, is_generic, levels_db, locate, mono
+from .edit_which import kinds, which, whole_events
 from .edit_work import LONGEST, Work, joined, loudness_db, mixed, with_fades
 
 GAP = int(0.25 * RATE)
@@ -71,20 +72,39 @@ def _from_rise(work: Work, start: int) -> int:
 
 
 def chosen(work: Work, named: str) -> Found:
-    """The events that a name with or without an ordinal picks: "the second knock", "the last sound", "barks"."""
-    orders = english.ordinals(f"the {named}") if named else ()
-    base = words.without_order(named)
+    """The events that a name with or without a number picks: "the second knock", "middle one", "last but one beep"."""
+    selected = which(f"the {named}") if named else None
+    if selected is None:
+        return locate(work.wave, work.scene, words.without_order(named) or "sound", work.seed)
+    base = f"the {named}".replace(selected.said, " ", 1)
+    base = words.thing(re.sub(rf"^[\W]*(?:the |of |in |these |those |all |{_SMALL} )*", "", " ".join(base.split())))
     found = locate(work.wave, work.scene, base or "sound", work.seed)
-    if not orders or not found.events:
-        return found
-    units: list[tuple[int, ...]] = [(i,) for i in found.events]
-    if is_generic(base) and len(work.scene.groups) > 1 and not re.search(r"\b(?:event|hit|beat|note|one)\b", base):
-        units = list(work.scene.groups)
-    picked: list[int] = []
-    for order in orders:
-        if -len(units) <= (order if order < 0 else order - 1) < len(units):
-            picked += units[order if order < 0 else order - 1]
-    return Found(tuple(picked), False, found.near)
+    for units in (_units_named(work, base, found), whole_events(work.scene)):
+        picked = selected.of(len(units))
+        if picked:
+            return Found(tuple(i for k in picked for i in units[k]), False, max(found.near, 0.6))
+    return Found((), False, found.near)
+
+
+_SMALL = r"(?:two|three|four|five|six|seven|eight|nine|ten|\d+)"
+_COUNTED = re.compile(r"\b(?:events?|hits?|beats?|notes?|ones?|tones?|clicks?|strokes?|strikes?)\b")
+
+
+def _units_named(work: Work, base: str, found: Found) -> list[tuple[int, ...]]:
+    """What is counted: the events of the named kind where the clip holds several kinds, else all of them; "sounds"
+    are the groups of unlike ones."""
+    scene, every = work.scene, whole_events(work.scene)
+    sorts = kinds(work.wave, scene)
+    if len(sorts) < 2 or not base:
+        return every
+    if is_generic(base):
+        return every if _COUNTED.search(base) else list(scene.groups)
+    if found.background or not found.events or (sound.match_by_words(base) is None and found.near < 0.5):
+        return every
+    meant = {i for sort in sorts if set(sort) & set(found.events) for i in sort}
+    if len(meant) == len(scene.events):
+        meant = set(found.events)
+    return [unit for unit in every if unit[0] in meant]
 
 
 def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

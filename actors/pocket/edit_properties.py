@@ -14,7 +14,9 @@ from . import edit_tone as tone
 from . import edit_words as words
 from . import english, sound, space
 from .edit_events import RATE, Wave, split_background
-from .edit_pick import chosen, merged, ordinal_word, spans_of
+from .edit_level import about_level, cut_of, gain_db, turned
+from .edit_pick import chosen, merged, spans_of
+from .edit_which import which
 from .edit_work import LONGEST, Work, joined
 
 
@@ -69,6 +71,8 @@ def _speed(work: Work) -> Wave | None:
 
 def _pitch(work: Work) -> Wave | None:
     text = work.text
+    if about_level(text) or cut_of(text) is not None:
+        return None
     wish = _wish(text, "pitch")
     shift = english.amount(text, "semitone")
     transposes = re.search(r"\b(?:transpos\w*|modulat\w*|key)\b", text)
@@ -106,7 +110,13 @@ def _pitch(work: Work) -> Wave | None:
 
 def _filter(work: Work) -> Wave | None:
     text = work.text
-    made = tone.filtered(work.wave, text, english.degree(text), work.rng())
+    band = cut_of(text)
+    if band is not None:
+        made: Wave | None = tone.band_kept(work.wave, *band)
+    elif about_level(text):
+        return None
+    else:
+        made = tone.filtered(work.wave, text, english.degree(text), work.rng())
     target = _target(work) if made is not None else None
     return made if target is None else _only(work.wave, made, target)
 
@@ -127,7 +137,10 @@ def _room(work: Work) -> Wave | None:
         room = "room"
     # The clip may ring on only into its own silence or up to 10 s; a device or a wall has no tail.
     tail = space.ROOMS[room].wet > 0.3 and work.wave.shape[1] < LONGEST
-    made = tone.roomed(work.wave, room, tail)[:, :LONGEST]
+    where = english.distance(text)
+    far = (where is not None and where.meters > 6) or _wish(text, "distance") is not None
+    most = 1.0 if work.audio_type != "speech" else tone.CLEAR - 0.12 if far else tone.CLEAR
+    made = tone.roomed(work.wave, room, tail, most)[:, :LONGEST]
     target = _target(work)
     return made if target is None else _only(work.wave, made[:, : work.wave.shape[1]], target)
 
@@ -149,7 +162,9 @@ def _distance(work: Work) -> Wave | None:
         meters = where.meters if where else 1.0
     if where is not None and wish is None and 0.9 < meters < 1.1:
         meters = 0.6
-    made = tone.moved_away(work.wave, meters)
+    placed = space.room_of(text) not in (None, "outdoors")  # that place has given its reverberation already
+    speech = work.audio_type == "speech"
+    made = tone.moved_away(work.wave, meters, wet=not (placed and speech), speech=speech)
     target = _target(work)
     return made if target is None else _only(work.wave, made, target)
 
@@ -182,7 +197,13 @@ def _level(work: Work) -> Wave | None:
             n = work.wave.shape[1]
             return tone.limited(work.wave * 10 ** (-18 * np.abs(np.linspace(-1, 1, n)) / 20))
         return tone.sloped(work.wave, moves.slope > 0)
+    factor_db = gain_db(text)
+    if factor_db is not None:
+        return _louder(work, float(10 ** (np.clip(factor_db, -50, 24) / 20)))
     wish = _wish(text, "level")
+    turn = turned(text)
+    if wish is None and turn:
+        wish = english.Comparative("level", turn, english.degree(text), None)
     decibels = english.amount(text, "dB")
     effort = re.search(
         r"\b(harder|stronger|more (?:forceful|powerful|violent)\w*|with more force|gentler|more gent\w+|lighter|"
@@ -272,16 +293,22 @@ def _target(work: Work) -> list[tuple[int, int]] | None:
     part = words.part(text)
     if part is not None:
         return [words.span_of(part, work.wave.shape[1], RATE)]
-    if work.audio_type == "music":
+    selected = which(text)
+    if work.audio_type == "music" and (selected is None or not _ONE.search(text)):
         return None
     named = sound.match_by_words(re.split(r"\b(?:as|like|than|in|from|to)\b", text)[0])
-    orders = english.ordinals(text)
-    if not work.scene.events or (named is None and not orders):
+    if not work.scene.events or (named is None and selected is None):
         return None
-    if named is None and orders and not re.search(r"\b(?:sound|event|one|hit|noise|word|note|beat|group)s?\b", text):
+    if named is None and not _ONE.search(text):
         return None
-    ordinal = " ".join(ordinal_word(o) for o in orders)
-    found = chosen(work, f"{ordinal} {named.said if named else 'sound'}".strip())
+    found = chosen(work, f"{selected.said if selected else ''} {named.said if named else 'one'}".strip())
     if found.background or not found.events or len(found.events) >= len(work.scene.events):
         return None
     return merged(spans_of(work, found))
+
+
+_ONE = re.compile(
+    r"\b(?:sound|event|one|hit|noise|word|note|beat|group|tone|beep|click|stroke|strike|chord|blow|tap|pulse|thud|"
+    r"number \w+)s?\b|\b(?:first|second|third|fourth|fifth|last|middle) (?:is|was|were|had|be|should|to be|much|"
+    r"louder|quieter|softer|higher|lower|twice|half|by|up|down)\b"
+)

@@ -15,12 +15,15 @@ from . import edit_words as words
 from . import english, sound, space
 from .edit_events import RATE, Found, Wave, is_generic, split_background
 from .edit_pick import chosen, erased, merged, runs_of, spans_of, trimmed
+from .edit_which import which
 from .edit_work import Work, element, joined, loudness_db, mixed, peak, with_fades
 from .sound_traits import SIZES, Traits, traits_of
 
 REMOVE = (
-    r"remov\w+|delet\w+|tak(?:e|es|en|ing) (?:out|away|off)|eras\w+|eliminat\w+|get(?:ting)? rid of|drop(?:ped|"
+    r"remov\w+|delet\w+|tak(?:e|es|en|ing) (?:out|away|off)|tak(?:e|es|ing)(?= .*\b(?:out|away)\b)|"
+    r"leave(?= .*\bout\b)|eras\w+|eliminat\w+|get(?:ting)? rid of|drop(?:ped|"
     r"ping)?(?= the)|cut(?:ting)? out|mut(?:e|ed|ing)\b|strip\w*|omit\w*|discard\w*|silenc(?:e|ed|ing)\b(?= the)|"
+    r"(?<![\w ])silence (?!of\b|gap|for\b|after\b|before\b|between\b|at\b|in\b)|"
     r"subtract\w*|leav\w+ out"
 )
 STOPS = (
@@ -39,7 +42,9 @@ def remove(work: Work) -> Wave | None:
     text = work.text
     named = words.part(text)
     verb = re.search(rf"\b(?:{REMOVE})\b\s*(.+)$", text)
-    target = words.thing(verb.group(1)) if verb else absent_thing(text)
+    raw = re.sub(r" (?:out|away)$", "", verb.group(1)) if verb else ""
+    numbered = which(raw)
+    target = (raw if numbered is not None else words.thing(raw)) if verb else absent_thing(text)
     if target is None:
         return None
     if named is not None and (not target or is_generic(_plain(target)) or words.part(target) is not None):
@@ -123,6 +128,8 @@ def replace(work: Work) -> Wave | None:
         new = f"{owner} {old}" if owner else found.group("new")
         new = re.sub(r"\binstead\b|\bplease\b", "", new).strip(" ,.")
         new = re.sub(r"^(?:the |a |an )?(?:sounds?|noises?) of ", "", new)
+        if work.audio_type == "speech" and english.speaker(new) is not None and english.speaker(old or "voice"):
+            return None  # another speaker, no other source
         if _about_no_source(new) or old in ("before", "after") or new in ("before", "after"):
             return None
         return recast(work, old, new)

@@ -132,7 +132,11 @@ def _with_words_changed(heard: tuple[Word, ...], old: str, new: str) -> str | No
 
 def _put_speech(work: Work, words: str, start: int, stop: int) -> Wave:
     old = work.wave[:, start:stop]
-    fresh = np.tile(spoken(words, work.text, work.rng(), old), (work.wave.shape[0], 1))
+    fresh = np.atleast_2d(spoken(words, work.text, work.rng(), old))
+    hz = pitch_hz(old)
+    if hz is not None and not english.manners(work.text) and not _is_another(work.text, _speaker_of(work.text)):
+        fresh = at_pitch(fresh, hz, 0.04)
+    fresh = np.tile(fresh, (work.wave.shape[0], 1))
     # A named manner ("shouting") sets its own level; otherwise the new words are as loud as the old.
     if not english.manners(work.text):
         fresh = fresh * 10 ** ((loudness_db(old) - loudness_db(fresh)) / 20)
@@ -170,25 +174,69 @@ def revoiced(work: Work) -> Wave | None:
     """The same words by another kind of speaker (pitch and formants), or in another manner; None when neither is
     named."""
     text = re.split(r"\b(?:instead of|rather than)\b", work.text)[0]
-    named = english.speaker(re.sub(r"\b(?:the|same) (?:speaker|person|voice|narrator)\b", "", text))
+    named = _speaker_of(text)
     manners = [m for m in english.manners(text) if m in MANNERS]
+    pace = _pace_of(text)
     places = voice_spans(work.wave)
     if not places:
         return None
     changes = _is_another(text, named)
-    if not manners and not changes:
+    if not manners and not changes and pace == 1.0:
         return None
     out = work.wave.copy()
     for start, stop in places:
         start, stop = max(0, start - RATE // 20), min(work.wave.shape[1], stop + RATE // 20)
         piece = out[:, start:stop]
         if changes and named is not None:
-            piece = _other_head(piece, named)
+            piece = _by_another(piece, named, work)
         for manner in manners:
             piece = MANNERS[manner](piece, work)
         if piece.shape[1] == stop - start:
             out[:, start:stop] = piece
-    return tone.limited(out)
+    return _paced(tone.limited(out), pace, places)
+
+
+_PRONOUN = r"\b(?:he|she|him|her|his|their|they|my|your|our|its|herself|himself)\b"
+
+
+def _speaker_of(text: str) -> english.Speaker | None:
+    """The speaker a clause names; "her grandfather" is a grandfather, and "the speaker" or "she" nobody new."""
+    return english.speaker(re.sub(rf"\b(?:the|same) (?:speaker|person|voice|narrator)\b|{_PRONOUN}", " ", text))
+
+
+_PACES: tuple[tuple[str, float], ...] = (
+    (r"exhausted|worn out|half asleep|utterly tired|dead tired|drunk\w*", 0.72),
+    (r"tired\w*|weary|wearily|sleep(?:y|ily)|drows\w+|groggy|fatigued|bored|listless", 0.78),
+    (r"sad(?:ly)?|mournful\w*|melanchol\w*|sorrow\w*|gloom\w*|dejected|heartbroken|somber|solemn\w*", 0.85),
+    (r"hesita\w*|halting\w*|ponderous\w*|drawn[- ]out|leisurely|unhurried\w*", 0.75),
+    (r"hurr\w*|rush\w*|in haste|hast(?:y|ily)|frantic\w*|panick\w*|late for", 1.38),
+    (r"urgent\w*|impatient\w*|excit\w*|enthusias\w*", 1.15),
+)
+"""How a state of mind changes the pace of speech; the first that a clause names counts."""
+
+
+def _pace_of(text: str) -> float:
+    """How much faster the delivery is that a clause describes: under 1 slower."""
+    if re.search(r"\b(?:whisper|shout)", text):
+        pace = 1.0
+    else:
+        pace = next((f for pattern, f in _PACES if re.search(rf"\b(?<!un)(?:{pattern})\b", text)), 1.0)
+    strength = english.degree(text)
+    if re.search(r"\bslow(?:er|ly)?\b|\bmore slowly\b", text):
+        pace = min(pace, 1 / (1.0 + 0.32 * max(strength, 0.5)))
+    elif re.search(r"\b(?:fast(?:er)?|quick(?:er|ly)|rapid(?:ly)?)\b", text):
+        pace = max(pace, 1.0 + 0.3 * max(strength, 0.5))
+    return float(np.clip(pace, 0.5, 1.8))
+
+
+def _paced(wave: Wave, pace: float, places: list[tuple[int, int]]) -> Wave:
+    """The whole clip at another pace; silence at its end gives way where it would last over 10 s."""
+    if pace == 1.0:
+        return wave
+    if wave.shape[1] / pace > LONGEST:
+        end = min(places[-1][1] + RATE // 5, wave.shape[1])
+        wave = wave[:, : max(end, int(LONGEST * pace))]
+    return tone.stretched(wave, pace)[:, : max(LONGEST, wave.shape[1])]
 
 
 def _is_another(text: str, named: english.Speaker | None) -> bool:
@@ -196,12 +244,65 @@ def _is_another(text: str, named: english.Speaker | None) -> bool:
         return False
     return bool(
         re.search(
-            r"\b(?:an?|by|into|to|like|as|sound\w*|different|voice|spoken|said|were|was|been|turn\w*|become\w*|"
-            r"replace\w*)\b",
+            r"\b(?:an?|by|into|to|like|as|sound\w*|different|voice|spoken|said|sa(?:y|ys)|were|was|been|turn\w*|become\w*|"
+            r"replace\w*|had|instead|read\w*|told|tell\w*|sp[eo]k\w*|deliver\w*|utter\w*|grand\w+)\b",
             text,
         )
-        and not re.search(r"^(?:he|she|his|her|him)\b", named.label)
     )
+
+
+_RANGES: dict[tuple[str, str], tuple[float, float]] = {
+    ("adult", "male"): (90.0, 145.0),
+    ("adult", "female"): (172.0, 248.0),
+    ("old", "male"): (80.0, 124.0),
+    ("old", "female"): (160.0, 225.0),
+    ("young", "male"): (100.0, 150.0),
+    ("young", "female"): (180.0, 250.0),
+    ("child", "male"): (265.0, 360.0),
+    ("child", "female"): (270.0, 370.0),
+}
+"""Where the median F0 of such a speaker lies, in Hz."""
+
+
+def _by_another(piece: Wave, named: english.Speaker, work: Work) -> Wave:
+    """The same words in another head; spoken anew at the same pace where so large a change has blurred them."""
+    out = _other_head(piece, named)
+    hz = pitch_hz(piece)
+    if hz is None or abs(np.log2((pitch_hz(out) or hz) / hz)) < 0.5:
+        return out
+    said = _words_in(piece)
+    if not said or SequenceMatcher(None, said.lower(), _words_in(out).lower()).ratio() > 0.93:
+        return out
+    sex = named.sex or ("male" if hz < 160 else "female")
+    fresh = spoken(said, _LABELS.get((named.age, sex), named.label), work.rng())[np.newaxis]
+    rate = fresh.shape[1] / piece.shape[1]
+    if not 0.6 < rate < 1.7:
+        return out
+    n = piece.shape[1]
+    fresh = np.pad(tone.stretched(fresh, rate), ((0, 0), (0, n)))[:, :n]
+    fresh = at_pitch(fresh, _HEADS.get((named.age, sex), _HEADS[("adult", sex)])[0], 0.08)
+    fresh = np.tile(fresh * 10 ** ((loudness_db(piece) - loudness_db(fresh)) / 20), (piece.shape[0], 1))
+    if work.scene.has_background:
+        from .edit_pick import background_bed
+
+        fresh = fresh + np.resize(background_bed(work), fresh.shape)
+    return with_fades(fresh, 0.005)
+
+
+_LABELS = {
+    ("adult", "male"): "a man",
+    ("adult", "female"): "a woman",
+    ("old", "male"): "an old man",
+    ("old", "female"): "an old woman",
+    ("young", "male"): "a young man",
+    ("young", "female"): "a young woman",
+    ("child", "male"): "a boy",
+    ("child", "female"): "a girl",
+}
+
+
+def _words_in(wave: Wave) -> str:
+    return recognizer()(soxr.resample(mono(wave).astype(np.float32), RATE, HEARS, quality="HQ"))[0]
 
 
 def _other_head(piece: Wave, named: english.Speaker) -> Wave:
@@ -209,19 +310,34 @@ def _other_head(piece: Wave, named: english.Speaker) -> Wave:
     if hz is None:
         return piece
     sex = named.sex or ("male" if hz < 160 else "female")
-    target, size = _HEADS.get((named.age, sex), _HEADS[("adult", sex)])
+    kind = (named.age, sex) if (named.age, sex) in _HEADS else ("adult", sex)
+    target, size = _HEADS[kind]
     own = 1.0 if hz < 160 else 1.16 if hz < 265 else 1.32
     if named.register is not None:
         target *= 1.2 if named.register == "high" else 0.84
-    out = tone.resampled_voice(
-        piece, float(np.clip(12 * np.log2(target / hz), -14, 16)), float(np.clip(size / own, 0.72, 1.4))
-    )
+    low, high = _RANGES[kind]
+    target = float(np.clip(target, low, high))
+    semitones = float(np.clip(12 * np.log2(target / hz), -20, 20))
+    out = tone.resampled_voice(piece, semitones, float(np.clip(size / own, 0.72, 1.4)))
+    out = at_pitch(out, target, 0.04)
     out = out * 10 ** ((loudness_db(piece) - loudness_db(out)) / 20)
     if named.age == "old":
         out = np.stack(
             [voice_effects.tremor(c.astype(np.float32), RATE, 0.7, np.random.default_rng(3)) for c in out]
         ).astype(np.float64)
     return out
+
+
+def at_pitch(wave: Wave, hz: float, near: float) -> Wave:
+    """A voice moved to a median F0, formants kept, as often as it takes (at most twice) to come within the share
+    `near`; the length stays."""
+    for _ in range(2):
+        now = pitch_hz(wave)
+        if now is None or abs(now / hz - 1) <= near:
+            break
+        moved = tone.stretched(wave, 1.0, float(np.clip(12 * np.log2(hz / now), -12, 12)), True)[:, : wave.shape[1]]
+        wave = np.pad(moved, ((0, 0), (0, wave.shape[1] - moved.shape[1])))
+    return wave
 
 
 def _each(piece: Wave, act: object) -> Wave:
@@ -256,7 +372,7 @@ MANNERS = {
     "excited": lambda p, w: tone.stretched(p, 1.0, 3.0)[:, : p.shape[1]] * 1.25,
     "cheerful": lambda p, w: tone.stretched(p, 1.0, 2.0)[:, : p.shape[1]],
     "sad": lambda p, w: 0.6 * tone.shelf(tone.stretched(p, 1.0, -2.0)[:, : p.shape[1]], 2500.0, -5.0, True),
-    "tired": lambda p, w: 0.6 * tone.shelf(tone.stretched(p, 1.0, -2.0)[:, : p.shape[1]], 2500.0, -5.0, True),
+    "tired": lambda p, w: 0.5 * tone.shelf(tone.stretched(p, 1.0, -2.0)[:, : p.shape[1]], 2500.0, -5.0, True),
     "afraid": _trembling,
     "robot": _robotic,
 }

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pedalboard
-from scipy import signal
+from scipy import ndimage, signal
 
 from . import english, space
-from .edit_events import RATE, Scene, Wave, split_background
+from .edit_events import RATE, Wave
 
 Rng = np.random.Generator
 
@@ -124,6 +124,15 @@ FILTERS: tuple[tuple[str, Filter], ...] = (
 """Ways to say a filter or effect, and what it does."""
 
 
+def band_kept(wave: Wave, low_hz: float, high_hz: float) -> Wave:
+    """What lies between two frequencies, without delay: 3 dB less at an edge and over 40 dB an octave beyond it."""
+    out = wave
+    for hz, kind in ((low_hz, "high"), (high_hz, "low")):
+        if 20.0 < hz < 20000.0:
+            out = np.asarray(signal.sosfiltfilt(signal.butter(4, hz, kind, fs=RATE, output="sos"), out, axis=-1))
+    return limited(out)
+
+
 def filtered(wave: Wave, text: str, strength: float, rng: Rng) -> Wave | None:
     """The wave through the first filter that the text names, or None."""
     return next(
@@ -212,11 +221,37 @@ def sloped(wave: Wave, rising: bool, depth_db: float = 22.0) -> Wave:
     return limited(wave * 10 ** ((ramp if rising else ramp[::-1]) / 20))
 
 
-def denoised(wave: Wave, scene: Scene, speech: bool) -> Wave:
-    """Without noise: DeepFilterNet3 for speech, spectral subtraction of the steady background for the rest."""
+def denoised(wave: Wave, speech: bool, hum: bool = False) -> Wave:
+    """Without noise: DeepFilterNet3 for speech, spectral subtraction of the noise floor for the rest. hum: the noise
+    has lines of its own."""
     if not speech:
-        return split_background(wave, scene)[0]
+        return _floor_subtracted(wave, hum)
     return np.stack([_deep_filtered(channel) for channel in wave])
+
+
+_STEADY = 0.2
+"""The share of frames whose power is taken to be noise alone."""
+
+
+def _floor_subtracted(wave: Wave, hum: bool) -> Wave:
+    """Spectral subtraction of the floor, at most 28 dB: each bin's lower quantile over time, held to the level of its
+    neighbours, so that a tone that rings on all the time is not taken for noise."""
+    _, _, z = signal.stft(wave, RATE, nperseg=2048, noverlap=1536)
+    power = np.abs(z) ** 2
+    sounding = power.sum(axis=(0, 1)) > power.sum(axis=(0, 1)).max() * 1e-9
+    if not sounding.any():
+        return wave
+    # The quantile q of exponentially distributed power lies at -ln(1 - q) of its mean.
+    floor = np.quantile(power[:, :, sounding], _STEADY, axis=2) / -np.log(1 - _STEADY)
+    around = ndimage.median_filter(floor, (1, 61), mode="nearest")
+    first = round(1200 * 2048 / RATE) if hum else 0
+    floor[:, first:] = np.minimum(floor, 1.5 * around)[:, first:]
+    floor = ndimage.uniform_filter1d(floor, 5, axis=1) if not hum else floor
+    ratio = ndimage.uniform_filter(power, (0, 3, 5)) / (floor[:, :, np.newaxis] + 1e-16)
+    gain = np.clip(1.0 - 2.2 / np.maximum(ratio, 1e-6), 0.04, 1.0)
+    _, out = signal.istft(z * gain, RATE, nperseg=2048, noverlap=1536)
+    out = np.asarray(out)[:, : wave.shape[1]]
+    return np.pad(out, ((0, 0), (0, wave.shape[1] - out.shape[1])))
 
 
 def _deep_filtered(x: Wave) -> Wave:
@@ -249,17 +284,30 @@ def dried(wave: Wave) -> Wave:
     return np.pad(out, ((0, 0), (0, wave.shape[1] - out.shape[1])))
 
 
-def roomed(wave: Wave, room: str, tail: bool) -> Wave:
-    """In another room, or through a device or a wall; `dry` takes reverberation away."""
-    return dried(wave) if room == "dry" else limited(space.reverberated(wave, room, tail=tail))
+CLEAR = 0.5
+"""The largest reverberant share that leaves speech intelligible: direct sound 1 dB over the reverberation."""
 
 
-def moved_away(wave: Wave, meters: float) -> Wave:
-    """The whole clip at another distance: level, highs and a little room."""
+def roomed(wave: Wave, room: str, tail: bool, most: float = 1.0) -> Wave:
+    """In another room, or through a device or a wall; `dry` takes reverberation away. most: the largest reverberant
+    share."""
+    if room == "dry":
+        return dried(wave)
+    wet = min(space.ROOMS[room].wet, most)
+    return limited(space.reverberated(wave, room, wet, tail=tail))
+
+
+def moved_away(wave: Wave, meters: float, wet: bool = True, speech: bool = False) -> Wave:
+    """The whole clip at another distance: level, highs and, when wet, a little room. Speech keeps what is needed to
+    follow it up to 3 kHz."""
     if meters <= 1.0:
         return limited(shelf(wave * 1.9, 3500.0, 2.0, True))
-    wet = min(0.4, 0.08 * np.log2(meters))
-    return limited(space.reverberated(space.farther(wave, meters), "room" if meters < 10 else "hall", wet, tail=False))
+    share = min(0.4, 0.08 * np.log2(meters)) if wet else 0.0
+    away = space.farther(wave, meters)
+    if speech and meters > 6.0:
+        gain = 10 ** (max(-20.0, -5.0 * np.log2(meters)) / 20)
+        away = gain * space.low_pass(wave, max(3000.0, 20000.0 / (1.0 + (meters - 1.0) / 5.0) ** 0.9), 2)
+    return limited(space.reverberated(away, "room" if meters < 10 else "hall", share, tail=False))
 
 
 def in_motion(wave: Wave, movement: str) -> Wave:

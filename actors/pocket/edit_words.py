@@ -14,7 +14,7 @@ from . import english
 
 _STAY = re.compile(
     r"[,;]?\s*\b(?:and |but |while |whilst |with )?(?:please )?(?:(?:keep|leav|preserv|maintain|retain)(?:e|es|"
-    r"ing)?\b|without (?:changing|altering|touching|affecting)|"
+    r"ing)?\b(?! only| just| nothing but|[^.;]* out\b)|without (?:changing|altering|touching|affecting)|"
     r"do(?:es)? not (?:change|alter|touch)|don't (?:change|alter|touch)|(?:everything|all|anything) else|all other|"
     r"the rest\b(?! of)|otherwise|nothing else)[^.;]*",
     re.I,
