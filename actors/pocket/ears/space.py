@@ -83,7 +83,7 @@ def space_of(clip: Clip, scene: Scene) -> Space:
     total = np.cumsum(power)
     cutoff = float(hz[min(int(np.searchsorted(total, 0.95 * total[-1])), len(hz) - 1)]) if total[-1] > 0 else 0.0
     frames = scene.magnitude[scene.active] ** 2 if scene.active.any() else scene.magnitude**2
-    strong = frames[frames.sum(axis=1) > frames.sum(axis=1).max() * 10**-2.5]
+    strong = frames[frames.sum(axis=1) >= frames.sum(axis=1).max() * 10**-2.5]  # of silence: all
     shares = strong[:, 96:].sum(axis=1) / np.maximum(strong[:, 3:].sum(axis=1), 1e-12)
     brightest = float(decibels(np.percentile(shares, 95)))
     pan, width = (0.0,) * 5, 0.0

@@ -38,6 +38,9 @@ def test_any_clip_gets_a_letter_and_a_caption(ears, clip) -> None:  # type: igno
     assert len(letters) == len(ODD)
     assert set(letters) <= set("ABCDEF")
     assert ears.caption(clip, "Describe the clip.").strip()
+    evidence = ears.hear(clip)
+    for part in ("scene", "tags", "pitch", "speech", "voice", "space", "music", "kind", "backdrop"):
+        getattr(evidence, part)  # any question may ask for any of them
 
 
 def test_same_clip_same_text(ears) -> None:  # type: ignore[no-untyped-def]
