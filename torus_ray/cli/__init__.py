@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 EXIT_USAGE = 2
 EXIT_STOPPED = 3
@@ -21,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     import signal
 
-    import click
+    import typer
 
     from torus_ray.cli.app import app
     from torus_ray.errors import TorusError
@@ -33,15 +34,22 @@ def _run(arguments: list[str]) -> int:
     except TorusError as error:
         print(error.render(), file=sys.stderr)
         return error.exit_code
-    except click.exceptions.Exit as end:
+    except typer.Exit as end:
         return int(end.exit_code)
-    except click.ClickException as error:
+    except _usage_problem() as error:
         error.show(sys.stderr)
         return EXIT_USAGE
-    except (KeyboardInterrupt, click.exceptions.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("stopped; what is done stays, and the same command goes on from there", file=sys.stderr)
         return EXIT_STOPPED
     except BrokenPipeError:
         # The reader of a pipe went away (`torus report | head`): nothing to say, nobody to say it to.
         sys.stderr.close()
         return 0
+
+
+def _usage_problem() -> Any:
+    """Typer's base of all usage errors: it carries a click of its own, so click's class would catch nothing."""
+    import typer
+
+    return next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")

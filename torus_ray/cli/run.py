@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torus_ray.systems import System
 
 DEFAULT_RESULTS = Path("results")
+MAX_SEED = 2**31 - 1
 
 
 def run(
@@ -99,6 +100,7 @@ def run(
 
 
 def _print_results(ended: list[RunResult], *, as_json: bool) -> None:
+    from torus_ray.cli.failures import failure_lines
     from torus_ray.report.tables import coherence_table
     from torus_ray.report.terminal import print_table
 
@@ -119,6 +121,8 @@ def _print_results(ended: list[RunResult], *, as_json: bool) -> None:
         print(json.dumps({"systems": told, "table": table.rows}, indent=1))
         return
     print_table(table)
+    for line in failure_lines(folders):
+        print(line)
     for result in ended:
         if result.computed:
             print(f"{result.computed} units in {result.evaluation_s:.1f} s, after {result.setup_s:.1f} s of set-up")
@@ -200,6 +204,8 @@ def choose_arms(system: System, *, arms: str | None, controls: str | None, seeds
                 f"{word.strip()!r} is no seed", where="--seeds", expected="whole numbers, e.g. 0,1,2", mend="mend it"
             )
         numbers.append(int(word))
+        if numbers[-1] > MAX_SEED:
+            raise InputError(f"{word} is too large", where="--seeds", expected=f"at most {MAX_SEED}", mend="take less")
     wanted = [Arm(mode, seed) for mode in EDIT_MODES if mode in modes for seed in dict.fromkeys(numbers)]
     return tuple(wanted + [Arm(arm.edit_mode, arm.seed, c) for arm in wanted for c in CONTROLS if c in wanted_controls])
 

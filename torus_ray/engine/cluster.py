@@ -10,8 +10,10 @@ import json
 import logging
 import os
 import shutil
+import signal
 import socket
 import tempfile
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -84,6 +86,7 @@ class Cluster:
             options["address"] = self.address
             _reach(str(self.address))
         self._note()
+        terminating = signal.getsignal(signal.SIGTERM)
         try:
             ray.init(**options)
         except Exception as error:  # a node that is not up in time is a bare Exception
@@ -100,6 +103,9 @@ class Cluster:
                 if self.address
                 else "see `torus doctor`; --inline runs without Ray",
             ) from error
+        # Ray takes SIGTERM for itself and ends the process without a word; what was there before ends it in order.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, terminating)
         if self.own:
             self._vital = [p for p in self._processes() if _name(p) in ("gcs_server", "raylet")]
 

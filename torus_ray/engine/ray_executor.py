@@ -284,6 +284,8 @@ class RayExecutor:
             memory_gb = psutil.virtual_memory().available / GIB * MEMORY_SHARE
         else:
             memory_gb = resources.get("memory", 0.0) / GIB
+        for plan in self._plans.values():
+            _check_fits(plan, resources)
         counts = replicas_that_fit(
             self._plans, cpus=resources.get("CPU", 0.0), gpus=resources.get("GPU", 0.0), memory_gb=memory_gb
         )
@@ -333,6 +335,24 @@ class RayExecutor:
         if now - since < STUCK_S:
             return ""
         return f"{replica.name} has been at {batch.jobs[0].call.label} for {now - since:.0f} s"
+
+
+def _check_fits(plan: HostPlan, resources: Mapping[str, float]) -> None:
+    """Raise EngineStop for a host that Ray could never place: it would wait for ever, without a word."""
+    card = plan.spec.card
+    wants = {
+        "num_cpus": (card.num_cpus, resources.get("CPU", 0.0)),
+        "num_gpus": (card.num_gpus, resources.get("GPU", 0.0)),
+        "memory_gb": (card.memory_gb, resources.get("memory", 0.0) / GIB),
+    }
+    for name, (wanted, there) in wants.items():
+        if wanted > there:
+            raise EngineStop(
+                f"host {plan.name!r} wants {name} = {wanted:g}, this Ray has {there:.1f}",
+                where=f"the card of {plan.name}",
+                expected="a replica that fits",
+                mend=f"lower {name} in the card, or run where there is more",
+            )
 
 
 def _last_frame(text: str) -> str:

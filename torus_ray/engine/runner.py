@@ -108,6 +108,7 @@ class Runner:
         self._open = 0
         self._kept = 0
         self._reused = 0
+        self._stood = 0
         self._units = sum(len(node.units) for node in self.graph)
         self._started = time.monotonic()
         self._moved = time.monotonic()
@@ -117,8 +118,8 @@ class Runner:
     def prime(self) -> int:
         """Sort out what is done already; the number of units that still need a row."""
         for node in self.graph:
-            missing = 0 if self._stays_without_clip(node) else sum(not self._is_done(node, u) for u in node.units)
-            self._left[node] = missing
+            missing = len(self._missing(node))
+            self._left[node] = len(node.units) if missing else 0
             if missing:
                 self._open += 1
             elif node.kind != "answer":
@@ -127,7 +128,7 @@ class Runner:
             if missing and not self._blocked[node]:
                 self._make_ready(node)
             for unit in node.units:
-                if not missing or self._is_done(node, unit):
+                if not missing:
                     self._kept += 1
                     self.by_status[str(self.known[unit.id]["status"])] += 1
         return self._units - self._kept
@@ -143,6 +144,11 @@ class Runner:
             if not self.store_failures.empty():
                 raise self.store_failures.get()
             self.watch(self.progress())
+
+    @property
+    def written(self) -> int:
+        """Units that got a row by this command, computed or taken over."""
+        return self.by_status.total() - self._kept - self._stood
 
     def progress(self) -> Progress:
         silent_s = time.monotonic() - self._moved
@@ -164,20 +170,22 @@ class Runner:
 
     # --- from ready to asked --------------------------------------------------------------------------------------
 
-    def _is_done(self, node: Node, unit: Unit) -> bool:
-        row = self.known.get(unit.id)
-        if row is None:
-            return False
-        host = self.protocol.system.routes.get((node.operation, node.source.audio_type))
-        seeded = host is None or host.card.heads[node.operation].seeded
-        return is_final(str(row["status"]), row["reason"], seeded=seeded)
+    def _missing(self, node: Node) -> list[Unit]:
+        """Units of a node without a final row for what they would ask today: an edited adapter or card asks anew."""
+        if any(self._left[parent] for parent in node.parents):
+            return list(node.units)
+        plan = self.protocol.resolve(node, [self._rows[parent] for parent in node.parents])
+        keys = {} if isinstance(plan, Verdict) else {ask.unit.id: ask.key for ask in plan.asks}
+        return [unit for unit in node.units if not self._stands(node, unit, plan, keys.get(unit.id))]
 
-    def _stays_without_clip(self, node: Node) -> bool:
-        """Whether what this node hangs on is final and is no clip, so that its rows say all there is to say."""
-        parents = [self._rows.get(parent) for parent in node.parents]
-        if not any(row is not None and row["status"] != "ok" for row in parents) or None in parents:
+    def _stands(self, node: Node, unit: Unit, plan: Plan | Verdict, key: str | None) -> bool:
+        row = self.known.get(unit.id)
+        if row is None or row["key"] != key:
             return False
-        return all(unit.id in self.known and self.known[unit.id]["status"] == "no_clip" for unit in node.units)
+        if isinstance(plan, Verdict):
+            return (row["status"], row["reason"]) == (plan.status, plan.reason)
+        seeded = plan.host.card.heads[node.operation].seeded
+        return is_final(str(row["status"]), row["reason"], seeded=seeded)
 
     def _make_ready(self, node: Node) -> None:
         host = self.protocol.system.routes.get((node.operation, node.source.audio_type))
@@ -199,20 +207,21 @@ class Runner:
 
     def _start(self, node: Node, ready_at: float) -> list[Call]:
         """Give each missing unit of a node its row, a leader to wait for, or a place in the call that is returned."""
-        units = [unit for unit in node.units if not self._is_done(node, unit)]
         plan = self.protocol.resolve(node, [self._rows[parent] for parent in node.parents])
         if isinstance(plan, Verdict):
-            rows = [make_row(self.protocol, node, unit, plan, None, settled(plan)) for unit in units]
-            known = [self.known.get(row["unit_id"]) for row in rows]
-            if all(old and (old["status"], old["reason"]) == (plan.status, plan.reason) for old in known):
+            rows = [make_row(self.protocol, node, unit, plan, None, settled(plan)) for unit in node.units]
+            if all(self._stands(node, unit, plan, None) for unit in node.units):
+                self._stood += len(rows)
                 self._durable.put(_Durable(node, rows))
             else:
                 self._append(node, rows)
             return []
-        wanted = {unit.id for unit in units}
         asks = []
         for ask in plan.asks:
-            if ask.unit.id not in wanted:
+            if self._stands(node, ask.unit, plan, ask.key):
+                self._stood += 1
+                row = {**self.known[ask.unit.id], "reused_from": ask.unit.id}
+                self._durable.put(_Durable(node, [row]))
                 continue
             if ask.key in self._followers:
                 self._followers[ask.key].append(_Follower(node, plan, ask))

@@ -30,6 +30,7 @@ from torus_ray.engine.identity import environment_digest, weights_digest
 from torus_ray.engine.inline import InlineExecutor
 from torus_ray.engine.ray_variables import set_ray_variables
 from torus_ray.engine.runner import Runner, Watch
+from torus_ray.errors import InputError
 from torus_ray.protocol.executor import EngineStop, Executor
 from torus_ray.protocol.graph import Arm, Node, build_graph
 from torus_ray.protocol.requests import Protocol
@@ -98,7 +99,15 @@ def run_system(
     graph = build_graph(system=system.name, bank=bank, tests=options.tests, arms=options.arms, repeats=options.repeats)
     arms = dict.fromkeys(node.arm for node in graph)
     folders = {arm.name: run_folder(options.results, bank.card.name, bank.hash, system.name, arm.name) for arm in arms}
-    write_snapshot(bank_folder(options.results, bank.card.name, bank.hash), snapshot(bank))
+    try:
+        write_snapshot(bank_folder(options.results, bank.card.name, bank.hash), snapshot(bank))
+    except OSError as error:
+        raise InputError(
+            f"runs cannot be kept there: {error.strerror or error}",
+            where=str(options.results),
+            expected="a folder that can be written, or made",
+            mend="choose another with --results",
+        ) from error
     with ExitStack() as stack:
         failures: queue.SimpleQueue[StoreError] = queue.SimpleQueue()
         stores = {
@@ -134,16 +143,16 @@ def run_system(
         if missing or book.stale():
             book.write("finished", code)
     evaluation_s = time.monotonic() - began - setup_s
-    return RunResult(folders, dict(runner.by_status), missing, setup_s, evaluation_s, code)
+    return RunResult(folders, dict(runner.by_status), runner.written, setup_s, evaluation_s, code)
 
 
 def _known_rows(store: LocalRunStore, folder: Path) -> dict[str, Row]:
     """What earlier commands left, as far as the loop needs it. A render whose clip file is gone does not count as
     done."""
     columns = {
-        "renders": ["unit_id", "status", "reason", "clip", "clip_sha256"],
-        "captions": ["unit_id", "status", "reason", "text"],
-        "answers": ["unit_id", "status", "reason"],
+        "renders": ["unit_id", "key", "status", "reason", "clip", "clip_sha256"],
+        "captions": ["unit_id", "key", "status", "reason", "text"],
+        "answers": ["unit_id", "key", "status", "reason"],
     }
     known: dict[str, Row] = {}
     for table, names in columns.items():

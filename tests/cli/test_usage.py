@@ -1,0 +1,41 @@
+"""Wrong usage and bad places: exit code 2, a message, no traceback, nothing started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torus_ray.cli import EXIT_USAGE, _run
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nonsense"], "No such command"),
+        (["show"], "Missing argument"),
+        (["run", "--bogus"], "No such option"),
+        (["run", "simulated", "--limit", "0"], "--limit"),
+        (["run", "simulated", "--seeds", "x"], "no seed"),
+        (["run", "simulated", "--seeds", "99999999999999"], "too large"),
+        (["run", "simulated", "--arms", "backwards"], "native, self-caption"),
+        (["run", "simulated", "--tests", "nothing-*"], "no test matches"),
+        (["run", "nobody"], "no system is called"),
+        (["run", "simulated", "--model", "x.py:Y"], "in one way"),
+        (["run"], "in one way"),
+    ],
+)
+def test_wrong_usage_is_told_and_ends_with_two(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(words) == EXIT_USAGE
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
+
+
+def test_results_that_cannot_be_kept_are_told_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    assert _run(["run", "simulated", "--inline", "--limit", "1", "--results", str(file)]) == EXIT_USAGE
+    assert "cannot be kept there" in capsys.readouterr().err
