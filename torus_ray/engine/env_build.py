@@ -110,7 +110,8 @@ def _build(spec: EnvironmentSpec, root: Path, lock: int, say: Progress) -> Built
     uv.run("venv", "--python", base, "--no-project", str(path))
     wheels = ["--no-build"] if spec.wheels_only else []
     constraints = spec.inputs.build_constraints if spec.inputs else ()
-    with _requirements(constraints) as file:
+    # Beside the environments: what a killed builder leaves lies with its half-built one, not in the temporary folder.
+    with _requirements(constraints, root) as file:
         build_constraints = ["--build-constraints", str(file)] if constraints else []
         sync = ["pip", "sync", "--python", str(python), "--require-hashes", *wheels, *build_constraints]
         uv.run(*sync, str(spec.lock_file))
@@ -196,9 +197,9 @@ def _told(spec: EnvironmentSpec, root: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _requirements(lines: Sequence[str]) -> Iterator[Path]:
+def _requirements(lines: Sequence[str], folder_for_it: Path | None = None) -> Iterator[Path]:
     """A temporary requirements file."""
-    with tempfile.TemporaryDirectory(prefix="torus-env-") as folder:
+    with tempfile.TemporaryDirectory(prefix=".torus-env-", dir=folder_for_it) as folder:
         file = Path(folder) / "requirements.txt"
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         yield file
