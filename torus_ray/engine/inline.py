@@ -18,11 +18,10 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from torus_ray.engine.dispatch import MAX_ERRORS
 from torus_ray.engine.hosting import HeadServer, describe_error
 from torus_ray.engine.hosts import HostPlan
 from torus_ray.protocol.executor import Attempt, Call, EngineStop, HostState, Outcome
-
-MAX_ERRORS = 2
 
 
 class _Overdue(BaseException):
