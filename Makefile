@@ -41,7 +41,7 @@ check: $(VENV)/.dev
 test: check test-fast test-ray
 
 test-fast: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -m "not ray" --ignore=tests/actors $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -q -m "not ray" --ignore=tests/actors --numprocesses 2 --dist loadfile $(PYTEST_FLAGS)
 
 test-ray: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m ray --ignore=tests/actors $(PYTEST_FLAGS)

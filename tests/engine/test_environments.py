@@ -192,49 +192,44 @@ def test_path_carries_name_and_digest_and_follows_torus_envs(tmp_path: Path, mon
 # --- what Ray is told -------------------------------------------------------------------------------------------------
 
 LOCK = "ray==2.60.0 --hash=sha256:00\nemoji==2.9.0 ; python_version < '4' --hash=sha256:00\n"
-COMPILED: list[tuple[dict[str, Any], float | None, dict[str, Any]]] = [
-    ({"kind": "inherit"}, None, {}),
-    ({"kind": "inherit"}, 0, {"env_vars": {"CUDA_VISIBLE_DEVICES": ""}}),
-    ({"kind": "inherit"}, 0.5, {}),
-    ({"kind": "inherit", "env_vars": {"A": "1"}}, 1, {"env_vars": {"A": "1"}}),
+COMPILED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"kind": "inherit"}, {}),
+    ({"kind": "inherit", "env_vars": {"A": "1"}}, {"env_vars": {"A": "1"}}),
     (
         {"kind": "venv", "lock_text": LOCK, "env_vars": {"A": "1"}},
-        0,
-        {"py_executable": "PATH/bin/python", "env_vars": {"A": "1", "CUDA_VISIBLE_DEVICES": ""}},
+        {"py_executable": "PATH/bin/python", "env_vars": {"A": "1"}},
     ),
-    ({"kind": "venv", "lock_text": LOCK}, 1, {"py_executable": "PATH/bin/python"}),
-    ({"kind": "uv", "packages": ("emoji",)}, 1, {"uv": {"packages": ["emoji"], "uv_pip_install_options": []}}),
+    ({"kind": "venv", "lock_text": LOCK}, {"py_executable": "PATH/bin/python"}),
+    ({"kind": "uv", "packages": ("emoji",)}, {"uv": {"packages": ["emoji"], "uv_pip_install_options": []}}),
     (
         {"kind": "uv", "lock_text": LOCK},
-        1,
         {"uv": {"packages": ["emoji==2.9.0 ; python_version < '4'"], "uv_pip_install_options": ["--no-deps"]}},
     ),
-    ({"kind": "pip", "packages": ("emoji",)}, 1, {"pip": {"packages": ["emoji"], "pip_check": False}}),
-    ({"kind": "image", "image": "here/x:1"}, None, {"image_uri": "here/x:1"}),
+    ({"kind": "pip", "packages": ("emoji",)}, {"pip": {"packages": ["emoji"], "pip_check": False}}),
+    ({"kind": "image", "image": "here/x:1"}, {"image_uri": "here/x:1"}),
     (
         {"kind": "image", "image": "here/x:1", "env_vars": {"A": "1"}},
-        None,
         {"image_uri": "here/x:1", "env_vars": {"A": "1"}},
     ),
 ]
 
 
-@pytest.mark.parametrize(("fields", "num_gpus", "expected"), COMPILED)
-def test_compile_runtime_env(fields: dict[str, Any], num_gpus: float | None, expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("fields", "expected"), COMPILED)
+def test_compile_runtime_env(fields: dict[str, Any], expected: dict[str, Any]) -> None:
     spec = EnvironmentSpec(name="x", **fields)
     root = Path("/nowhere/envs")
     wanted = {
         key: value.replace("PATH", str(environment_path(spec, root))) if isinstance(value, str) else value
         for key, value in expected.items()
     }
-    assert compile_runtime_env(spec, root=root, num_gpus=num_gpus) == wanted
+    assert compile_runtime_env(spec, root=root) == wanted
 
 
 def test_ray_takes_every_compiled_form() -> None:
     runtime_env = pytest.importorskip("ray.runtime_env")
-    for fields, num_gpus, _ in COMPILED:
+    for fields, _ in COMPILED:
         spec = EnvironmentSpec(name="x", **fields)
-        compiled = compile_runtime_env(spec, root=Path("/nowhere"), num_gpus=num_gpus)
+        compiled = compile_runtime_env(spec, root=Path("/nowhere"))
         assert set(compiled) <= set(runtime_env.RuntimeEnv(**compiled)), "Ray raises at a key that it does not know"
 
 

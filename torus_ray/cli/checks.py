@@ -12,7 +12,7 @@ import psutil
 
 from torus_ray.engine.environments import find_environment, preflight
 from torus_ray.errors import TorusError
-from torus_ray.systems import load_system
+from torus_ray.systems import HostSpec, load_system
 
 GIB = 1024**3
 ENOUGH_DISK_GIB = 3.0
@@ -79,7 +79,7 @@ def system_checks(name: str) -> list[Check]:
         system = load_system(name)
     except TorusError as error:
         return [Check(False, f"system {name}", error.message, error.expected, error.mend)]
-    checks = []
+    checks = [check for host in system.hosts.values() for check in _room(host)]
     for environment in sorted({host.card.environment for host in system.hosts.values()}):
         hosts = [host for host in system.hosts.values() if host.card.environment == environment]
         files = [weight.path for host in hosts for weight in host.card.weights.values()]
@@ -93,3 +93,22 @@ def system_checks(name: str) -> list[Check]:
         if flight.ok:
             checks.append(Check(True, what, f"Python {flight.python_version}, ray {flight.ray_version}, imports work"))
     return checks
+
+
+def _room(host: HostSpec) -> list[Check]:
+    """Whether one replica of a host can ever be placed on this machine. Only what does not fit is named."""
+    wants = {
+        "num_cpus": (host.card.num_cpus, float(os.cpu_count() or 1)),
+        "memory_gb": (host.card.memory_gb, psutil.virtual_memory().total / GIB),
+    }
+    return [
+        Check(
+            False,
+            f"host {host.name}",
+            f"{name} = {wanted:g} in its card, this machine has {there:.1f}",
+            "a replica that fits",
+            f"lower {name} in the card, or run where there is more (--address)",
+        )
+        for name, (wanted, there) in wants.items()
+        if wanted > there
+    ]

@@ -330,16 +330,10 @@ def interpreter(spec: EnvironmentSpec, root: Path) -> Path:
     return environment_path(spec, root) / "bin" / "python" if spec.kind == "venv" else Path(sys.executable)
 
 
-def compile_runtime_env(spec: EnvironmentSpec, *, root: Path, num_gpus: float | None = None) -> dict[str, Any]:
-    """The runtime_env with which Ray starts an actor in this environment. Pure: touches no disk.
-
-    num_gpus: what the host holds. With 0 every GPU is hidden from it, which Ray 2.60 no longer does; None says nothing.
-    """
+def compile_runtime_env(spec: EnvironmentSpec, *, root: Path) -> dict[str, Any]:
+    """The runtime_env with which Ray starts an actor in this environment. Pure: touches no disk."""
     compiled = _COMPILERS[spec.kind](spec, root)
-    env_vars = dict(spec.env_vars)
-    if num_gpus == 0:
-        env_vars["CUDA_VISIBLE_DEVICES"] = ""
-    return {**compiled, "env_vars": env_vars} if env_vars else compiled
+    return {**compiled, "env_vars": dict(spec.env_vars)} if spec.env_vars else compiled
 
 
 def _added(spec: EnvironmentSpec) -> tuple[list[str], bool]:

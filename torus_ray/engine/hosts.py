@@ -59,8 +59,8 @@ class HostPlan:
         return max(1, int(self.spec.card.num_cpus))
 
     def actor_environment(self) -> dict[str, Any]:
-        """The actor's runtime_env: its interpreter, its threads, and no GPU for a host that asked for none (RAY.md
-        2)."""
+        """The actor's runtime_env: its interpreter, its threads, and no GPU for a host that asked for none: Ray 2.60
+        leaves it all of them."""
         threads = str(self.threads)
         variables = {
             "OMP_NUM_THREADS": threads,
