@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torus_ray.cli import EXIT_USAGE, _run
+from torus_ray.cli import EXIT_STOPPED, EXIT_USAGE, _run
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,14 @@ def test_results_that_cannot_be_kept_are_told_before_anything_starts(
     file.write_text("not a folder")
     assert _run(["run", "simulated", "--inline", "--limit", "1", "--results", str(file)]) == EXIT_USAGE
     assert "cannot be kept there" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_with_three_and_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("torus_ray.bank.load.load_bank", interrupted)
+    assert _run(["bank", "show"]) == EXIT_STOPPED
+    assert "the same command goes on" in capsys.readouterr().err

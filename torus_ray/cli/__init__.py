@@ -8,6 +8,8 @@ from typing import Any
 
 EXIT_USAGE = 2
 EXIT_STOPPED = 3
+INTERRUPTED = 130
+"""What Typer makes of Ctrl-C before anybody else sees it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -30,7 +32,10 @@ def _run(arguments: list[str]) -> int:
     # What stops a job (Ray's, a batch system's) ends like Ctrl-C: rows are written out, hosts ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return int(app(arguments, standalone_mode=False, prog_name="torus") or 0)
+        code = int(app(arguments, standalone_mode=False, prog_name="torus") or 0)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        return code
     except TorusError as error:
         print(error.render(), file=sys.stderr)
         return error.exit_code
