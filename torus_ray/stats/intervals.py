@@ -21,7 +21,7 @@ LEVEL = 0.95
 CHUNK_CELLS = 2_000_000
 
 Array = NDArray[np.float64]
-Method = Literal["percentile", "bootstrap_t", "wilson"]
+Method = Literal["percentile", "bootstrap_t", "wilson", "jackknife"]
 
 
 @dataclass(frozen=True)
