@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import string
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.canary import make_canary_bank
 from torus_ray.bank.check import BankReport, check_bank, chi_square_even, right_letters
@@ -155,9 +158,20 @@ def test_uneven_families_and_types_are_warned_of(tmp_path: Path) -> None:
                 asked["family"] = "expression"
 
     messages = [finding.message for finding in checked(tmp_path, one_family, every=True).findings]
-    assert "54 questions of family expression, an even share is 11" in messages
+    assert any(m.startswith("54 questions of family expression, an even share is 11 (chi-square, p ") for m in messages)
     assert "no speech test asks for scene_acoustics" in messages
     assert "audio types are uneven: 6 speech, 0 sound, 0 music" in messages
+
+
+def test_uneven_families_name_their_questions(tmp_path: Path) -> None:
+    def mostly_one(content: dict[str, Any]) -> None:
+        for stage in content["stages"].values():
+            stage["questions"][0]["family"] = stage["questions"][1]["family"] = "expression"
+
+    found = [f for f in checked(tmp_path, mostly_one, every=True).findings if "of family expression" in f.message]
+    assert len(found) == 1
+    assert {"canary-000.edit.q1", "canary-005.counterfactual.q2"} <= set(found[0].questions)
+    assert "and " in found[0].render()
 
 
 def test_an_answer_that_is_always_the_longest_or_always_the_same_is_warned_of(tmp_path: Path) -> None:
@@ -169,6 +183,34 @@ def test_an_answer_that_is_always_the_longest_or_always_the_same_is_warned_of(tm
             other = stage["questions"][2]
             other["options"][other["options"].index(other["answer"])] = other["answer"] = other["answer"] + " too"
 
-    messages = [finding.message for finding in checked(tmp_path, tell, every=True).findings]
-    assert '"three or so" answers 18 of the 18 questions "how many knocks"' in messages
-    assert any(message.startswith("the right option is the longest in 36 of 54") for message in messages)
+    findings = {finding.message: finding for finding in checked(tmp_path, tell, every=True, tests=12).findings}
+    same = findings['"three or so" answers 36 of the 36 questions "how many knocks"']
+    assert len(same.questions) == 36
+    longest = next(
+        finding for message, finding in findings.items() if message.startswith("the longest option is right")
+    )
+    assert "canary-000.edit.q2" in longest.questions
+    assert longest.severity == "warning"
+    assert any(message.startswith("the most frequent right option of other tests is right") for message in findings)
+
+
+def test_without_embeddings_it_says_what_was_not_checked(tmp_path: Path) -> None:
+    report = checked(tmp_path)
+    assert "near-duplicates by cosine" in report.not_made
+    assert len(report.not_made) == 6
+    assert len(report.solvers) == 6
+    assert len(report.echoes) == 1
+
+
+def test_with_vectors_nothing_is_left_out(tmp_path: Path) -> None:
+    make_canary_bank(tmp_path, tests=6)
+    report = check_bank(load_bank(tmp_path), embed=letters)
+    assert report.not_made == ()
+    assert (len(report.solvers), len(report.echoes)) == (10, 2)
+    assert all(rate.questions == 54 for rate in (*report.solvers, *report.echoes))
+
+
+def letters(texts: Sequence[str]) -> NDArray[np.float16]:
+    """How often each letter occurs, as unit vectors."""
+    counts = np.array([[text.lower().count(letter) for letter in string.ascii_lowercase] for text in texts], float)
+    return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float16)

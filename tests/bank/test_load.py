@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import pickle
@@ -62,6 +63,16 @@ def test_tests_come_sorted_and_can_be_found_by_id(folder: Path) -> None:
 def test_an_unknown_id_is_an_error_that_names_near_ones(folder: Path) -> None:
     with pytest.raises(InputError, match="canary-001"):
         load_bank(folder).test("canary-01")
+
+
+def test_reading_spares_memory_and_leaves_the_collector_on(folder: Path) -> None:
+    one, other = (load_bank(folder).tests[0].stages.edit.questions[at] for at in (0, 1))
+    assert one.model_fields_set is other.model_fields_set
+    assert one.model_fields_set == set(type(one).model_fields)
+    assert one.model_copy(update={"text": "x"}).text == "x"
+    (folder / ONE).write_text("no JSON")
+    problems(folder)
+    assert gc.isenabled()
 
 
 def test_layout_of_a_file_does_not_change_the_hash(folder: Path) -> None:

@@ -1,7 +1,6 @@
-"""What a sound bank can still do badly (BANK.md): balance, prompts, options, shared questions. No model is asked here.
+"""What a sound bank can still do badly (BANK.md): rates of deaf solvers, echo, balance, near-duplicates, wording.
 
-An `error` breaks a rule that scores depend on; a `warning` is for an author to look at. A bank of a dozen tests is
-judged by what can be seen in a dozen.
+No model is asked here. A bank of a dozen tests is judged by what can be seen in a dozen.
 """
 
 from __future__ import annotations
@@ -10,10 +9,21 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
 
+from scipy.special import chdtrc
+
+from torus_ray.bank.asked import Embed, Vectors, all_texts, asked, questions_of
+from torus_ray.bank.deaf import BY_MEANING, deaf_rates
+from torus_ray.bank.duplicates import compared, near_duplicates
+from torus_ray.bank.echo import MEANING, echo_rates
+from torus_ray.bank.findings import Finding as Finding
+from torus_ray.bank.findings import Severity
 from torus_ray.bank.load import Bank
+from torus_ray.bank.memory import no_collections
 from torus_ray.bank.order import letter_of, shown_options
+from torus_ray.bank.rates import Rate
+from torus_ray.bank.rates import finding as rate_finding
 from torus_ray.bank.schema import (
     AUDIO_TYPES,
     FAMILIES,
@@ -24,88 +34,106 @@ from torus_ray.bank.schema import (
     StageName,
     Test,
 )
-from torus_ray.folding import fold, has_phrase
+from torus_ray.folding import fold as fold_anew
+from torus_ray.folding import has_phrase
 
-Severity = Literal["error", "warning"]
-
-# Chi-square with 5 degrees of freedom: the value that chance exceeds once in 20 and once in 1000 banks.
-CHI_SQUARE_WARNING, CHI_SQUARE_ERROR = 11.070, 20.515
+# What chance exceeds once in 20 and once in 1000 banks.
+WARNING_P, ERROR_P = 0.05, 0.001
 LEAST_QUESTIONS = 30
 PROMPT_WORDS = (15, 60)
-FAMILY_SLACK = 0.4
+FAMILY_SLACK = 0.2
 LENGTH_RATIO = 1.5
-LONGEST_SHARE = 0.3
+
+# Several rules look at the same prompts and options.
+fold = lru_cache(maxsize=1 << 16)(fold_anew)
 
 _QUOTED = re.compile('"[^"]+"|\u201c[^\u201d]+\u201d')
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing to look at. test, stage, question: where, as far as it is about one."""
-
-    severity: Severity
-    message: str
-    mend: str
-    test: str | None = None
-    stage: StageName | None = None
-    question: str | None = None
-
-    def render(self) -> str:
-        where = ".".join(part for part in (self.test, self.stage, self.question) if part) or "bank"
-        return f"{self.severity}: {where}: {self.message}; mend: {self.mend}"
-
-
-@dataclass(frozen=True)
 class BankReport:
-    """The findings, errors first, and the counts behind them. letters: of the right options as they are shown."""
+    """The findings, errors first, and the numbers behind them.
+
+    letters: of the right options as they are shown. solvers, echoes: rates of rules that hear nothing. not_made: the
+    checks that need the sentence embeddings, where there are none.
+    """
 
     findings: tuple[Finding, ...]
     tests: int
     questions: int
+    human_verified: int
     letters: Mapping[str, int]
-    letters_chi_square: float
     families: Mapping[str, int]
     audio_types: Mapping[str, int]
+    solvers: tuple[Rate, ...]
+    echoes: tuple[Rate, ...]
+    not_made: tuple[str, ...]
 
 
-def check_bank(bank: Bank) -> BankReport:
-    """Look at a whole bank by every rule of BANK_RULES, TEST_RULES, STAGE_RULES and QUESTION_RULES."""
-    found = [finding for bank_rule in BANK_RULES for finding in bank_rule(bank)]
-    for test in bank.tests:
-        found += [finding for test_rule in TEST_RULES for finding in test_rule(test)]
-        for name in STAGES:
-            stage = test.stage(name)
-            found += [finding for stage_rule in STAGE_RULES for finding in stage_rule(test, name, stage)]
-            for question in stage.questions:
-                found += [f for question_rule in QUESTION_RULES for f in question_rule(test, name, stage, question)]
+def check_bank(bank: Bank, *, embed: Embed | None = None) -> BankReport:
+    """Look at a whole bank by every rule of BANK_RULES, TEST_RULES, STAGE_RULES and QUESTION_RULES, by the deaf solvers
+    and the echo rules, and for near-duplicates; without `embed` by words and letters only."""
+    with no_collections():
+        return _checked(bank, embed)
+
+
+def _checked(bank: Bank, embed: Embed | None) -> BankReport:
+    found = list(_by_rules(bank))
+    table = asked(bank)
+    kinds = compared(bank, table)
+    texts = [text for kind in kinds[1:] for text in kind.texts]
+    vectors = Vectors(embed, [*all_texts(table), *texts]) if embed else None
+    solvers, echoes = tuple(deaf_rates(table, vectors)), tuple(echo_rates(table, vectors))
+    found += [rate_finding(rate, table.names, SOLVER_MEND) for rate in solvers if rate.too_high]
+    found += [rate_finding(rate, table.names, ECHO_MEND) for rate in echoes if rate.too_high]
+    for kind in kinds:
+        found += near_duplicates(kind, vectors)
     found.sort(key=lambda finding: finding.severity)
-    letters = right_letters(bank)
     return BankReport(
         findings=tuple(found),
         tests=len(bank.tests),
-        questions=sum(letters.values()),
-        letters=letters,
-        letters_chi_square=chi_square_even(letters),
+        questions=len(table),
+        human_verified=sum(test.provenance.human_verified_by is not None for test in bank.tests),
+        letters=right_letters(bank),
         families=_families(bank),
         audio_types=_audio_types(bank),
+        solvers=solvers,
+        echoes=echoes,
+        not_made=() if embed else NEEDS_EMBEDDINGS,
     )
 
 
-def questions_of(bank: Bank) -> Iterator[tuple[Test, StageName, Question]]:
-    """Every question with where it stands, in the order of the bank."""
+SOLVER_MEND = "even out the options of these questions, or draw the right one by lot"
+ECHO_MEND = "word prompts or right options of these questions otherwise, or let wrong options echo the prompts too"
+NEEDS_EMBEDDINGS = (*BY_MEANING, MEANING, "near-duplicates by cosine")
+
+
+def _by_rules(bank: Bank) -> Iterator[Finding]:
+    for bank_rule in BANK_RULES:
+        yield from bank_rule(bank)
     for test in bank.tests:
-        for stage in STAGES:
-            for question in test.stage(stage).questions:
-                yield test, stage, question
+        for test_rule in TEST_RULES:
+            yield from test_rule(test)
+        for name in STAGES:
+            stage = test.stage(name)
+            for stage_rule in STAGE_RULES:
+                yield from stage_rule(test, name, stage)
+            for question in stage.questions:
+                for question_rule in QUESTION_RULES:
+                    yield from question_rule(test, name, stage, question)
 
 
-def right_letters(bank: Bank) -> dict[str, int]:
-    """How often each letter is the right one, options ordered by the bank's seed."""
-    counts: Counter[str] = Counter()
+def shown_letters(bank: Bank) -> Iterator[tuple[str, str]]:
+    """(question, right letter) of every question, options ordered by the bank's seed."""
     for test, stage, question in questions_of(bank):
         item = f"{test.id}.{stage}.{question.id}"
         shown = shown_options(seed=bank.card.order_seed, item=item, options=question.options)
-        counts[letter_of(question.answer, shown)] += 1
+        yield item, letter_of(question.answer, shown)
+
+
+def right_letters(bank: Bank) -> dict[str, int]:
+    """How often each letter is the right one."""
+    counts = Counter(letter for _, letter in shown_letters(bank))
     return {letter: counts[letter] for letter in LETTERS}
 
 
@@ -113,6 +141,11 @@ def chi_square_even(counts: Mapping[str, int]) -> float:
     """Pearson's chi-square of counts against an even share; degrees of freedom are one less than the counts."""
     even = sum(counts.values()) / len(counts)
     return sum((count - even) ** 2 / even for count in counts.values()) if even else 0.0
+
+
+def chance_of(counts: Mapping[str, int]) -> float:
+    """How often chance makes counts at least as uneven: the p of :func:`chi_square_even`."""
+    return float(chdtrc(len(counts) - 1, chi_square_even(counts)))
 
 
 def _families(bank: Bank) -> dict[str, int]:
@@ -129,26 +162,33 @@ def _audio_types(bank: Bank) -> dict[str, int]:
 
 
 def letter_balance(bank: Bank) -> Iterator[Finding]:
-    """A listener that always says one letter must not gain by it."""
+    """A listener that always says one letter must not gain by it: chi-square with 5 degrees of freedom, p >= 0.05."""
     letters = right_letters(bank)
-    chi_square = chi_square_even(letters)
-    if sum(letters.values()) >= LEAST_QUESTIONS and chi_square > CHI_SQUARE_WARNING:
-        severity: Severity = "error" if chi_square > CHI_SQUARE_ERROR else "warning"
+    p = chance_of(letters)
+    if sum(letters.values()) >= LEAST_QUESTIONS and p < WARNING_P:
+        severity: Severity = "error" if p < ERROR_P else "warning"
         counts = " ".join(f"{letter}{count}" for letter, count in letters.items())
-        message = f"right letters are uneven: {counts} (chi-square {chi_square:.1f} with 5 degrees of freedom)"
-        yield Finding(severity, message, "choose another order_seed in bank.json, once and before any run")
+        chi_square = chi_square_even(letters)
+        message = f"right letters are uneven: {counts} (chi-square {chi_square:.1f}, 5 degrees of freedom, p {p:.2g})"
+        most = max(letters, key=letters.__getitem__)
+        names = tuple(item for item, letter in shown_letters(bank) if letter == most)
+        mend = "choose another order_seed in bank.json, once and before any run"
+        yield Finding(severity, message, mend, questions=names)
 
 
 def family_balance(bank: Bank) -> Iterator[Finding]:
-    """About a fifth of the questions each, and every family in every audio type."""
+    """Every family in every audio type, and about a fifth of the questions each: chi-square with 4 degrees of freedom,
+    p >= 0.05, or within a fifth of an even share."""
     families = _families(bank)
     even = sum(families.values()) / len(families)
     if sum(families.values()) < LEAST_QUESTIONS:
         return
+    p = chance_of(families)
     for family, count in families.items():
-        if abs(count - even) > FAMILY_SLACK * even:
-            message = f"{count} questions of family {family}, an even share is {even:.0f}"
-            yield Finding("warning", message, "write more or fewer questions of it")
+        if p < WARNING_P and abs(count - even) > FAMILY_SLACK * even:
+            message = f"{count} questions of family {family}, an even share is {even:.0f} (chi-square, p {p:.2g})"
+            names = tuple(f"{t.id}.{stage}.{q.id}" for t, stage, q in questions_of(bank) if q.family == family)
+            yield Finding("warning", message, "write more or fewer questions of it", questions=names)
     pairs = {(test.audio_type, question.family) for test, _, question in questions_of(bank)}
     for audio_type in (name for name, count in _audio_types(bank).items() if count):
         for family in FAMILIES:
@@ -164,32 +204,17 @@ def type_balance(bank: Bank) -> Iterator[Finding]:
         yield Finding("warning", f"audio types are uneven: {told}", "write tests of the type that is short")
 
 
-def longest_answers(bank: Bank) -> Iterator[Finding]:
-    """A solver that always takes the longest option must stay near chance."""
-    questions = [question for _, _, question in questions_of(bank)]
-    if len(questions) < LEAST_QUESTIONS:
-        return
-    for what, pick in (("longest", max), ("shortest", min)):
-        lengths = [[len(option) for option in question.options] for question in questions]
-        hits = sum(
-            len(question.answer) == pick(each) and each.count(pick(each)) == 1
-            for question, each in zip(questions, lengths, strict=True)
-        )
-        if hits > LONGEST_SHARE * len(questions):
-            message = f"the right option is the {what} in {hits} of {len(questions)} questions, chance is 1 in 6"
-            yield Finding("warning", message, "even out the lengths of the options")
-
-
 def one_sided_answers(bank: Bank) -> Iterator[Finding]:
     """A question that is asked often must not always have the same answer."""
-    asked: dict[str, list[str]] = defaultdict(list)
-    for _, _, question in questions_of(bank):
-        asked[fold(question.text)].append(fold(question.answer))
-    for text, answers in asked.items():
-        answer, count = Counter(answers).most_common(1)[0]
-        if len(answers) >= 4 and count > len(answers) / 2:
-            message = f'"{answer}" answers {count} of the {len(answers)} questions "{text}"'
-            yield Finding("warning", message, "let the right value range over the options")
+    answers: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for test, stage, question in questions_of(bank):
+        answers[fold(question.text)].append((fold(question.answer), f"{test.id}.{stage}.{question.id}"))
+    for text, given in answers.items():
+        answer, count = Counter(answer for answer, _ in given).most_common(1)[0]
+        if len(given) >= 4 and count > len(given) / 2:
+            message = f'"{answer}" answers {count} of the {len(given)} questions "{text}"'
+            names = tuple(name for each, name in given if each == answer)
+            yield Finding("warning", message, "let the right value range over the options", questions=names)
 
 
 def repeated_prompts(bank: Bank) -> Iterator[Finding]:
@@ -269,7 +294,7 @@ def question_wording(test: Test, name: StageName, stage: Stage, question: Questi
         yield Finding("error", message, "write it out, such as `the note C`", test.id, name, question.id)
 
 
-def odd_one_out(test: Test, name: StageName, stage: Stage, question: Question) -> Iterator[Finding]:
+def length_stands_out(test: Test, name: StageName, stage: Stage, question: Question) -> Iterator[Finding]:
     """The right option is neither much longer nor much shorter than all others."""
     right, others = len(question.answer), [len(o) for o in question.options if o != question.answer]
     longer = right > LENGTH_RATIO * max(others) and right - max(others) >= 6
@@ -283,7 +308,6 @@ BANK_RULES: tuple[Callable[[Bank], Iterator[Finding]], ...] = (
     letter_balance,
     family_balance,
     type_balance,
-    longest_answers,
     one_sided_answers,
     repeated_prompts,
 )
@@ -296,5 +320,5 @@ STAGE_RULES: tuple[Callable[[Test, StageName, Stage], Iterator[Finding]], ...] =
 QUESTION_RULES: tuple[Callable[[Test, StageName, Stage, Question], Iterator[Finding]], ...] = (
     prompt_wording,
     question_wording,
-    odd_one_out,
+    length_stands_out,
 )

@@ -1,18 +1,27 @@
-"""`torus bank`: look at a bank and check it."""
+"""`torus bank`: look at a bank and check it; sealing and importing have modules of their own."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from torus_ray.cli import bank_import, bank_seal
+
 if TYPE_CHECKING:
+    from torus_ray.bank.check import BankReport
     from torus_ray.bank.load import Bank
     from torus_ray.bank.schema import Stage, Test
 
-app = typer.Typer(help="Banks of tests: show, check.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Banks of tests: show, check, draft, gate, review, seal, import.", no_args_is_help=True, rich_markup_mode=None
+)
+
+app.command("seal")(bank_seal.seal)
+app.command("import")(bank_import.take)
 
 Where = Annotated[Path | None, typer.Option("--bank", help="A bank's folder; the project's own where nothing is said.")]
 
@@ -23,21 +32,71 @@ def check(
         Path | None, typer.Argument(help="A bank's folder; the project's own where nothing is said.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The statistics of a bank's card.")] = False,
 ) -> int:
-    """Check a bank: the schema of every file, then balance and wording. Exit 1 if an error or warning is found."""
-    from torus_ray.bank.check import check_bank
+    """Check a bank: the schema of every file, then solvers that hear nothing, echo, balance, near-duplicates and
+    wording. Exit 1 if an error or warning is found."""
+    from torus_ray.bank.statistics import statistics
 
     bank = _load(path)
-    report = check_bank(bank)
-    findings = report.findings
+    report = checked(bank)
     if as_json:
-        print(json.dumps([finding.__dict__ for finding in findings], indent=1))
-        return 1 if findings else 0
-    for finding in findings:
+        print(json.dumps(_told(bank, report), indent=1))
+    elif markdown:
+        print(statistics(bank, report), end="")
+    else:
+        _print(bank, report)
+    return 1 if report.findings else 0
+
+
+def checked(bank: Bank) -> BankReport:
+    """The report on a bank, with sentence embeddings where they are installed."""
+    from torus_ray.bank.check import check_bank
+    from torus_ray.bank.embeddings import NoEmbeddings, default_cache, load_embedder
+
+    try:
+        embed = load_embedder(cache=default_cache())
+    except NoEmbeddings:
+        embed = None
+    return check_bank(bank, embed=embed)
+
+
+def _print(bank: Bank, report: BankReport) -> None:
+    from torus_ray.bank.embeddings import INSTALL
+
+    for finding in report.findings:
         print(finding.render())
-    what = f"{report.tests} tests, {report.questions} questions, {len(findings)} findings"
+    for heading, rates in (("deaf solvers", report.solvers), ("echo", report.echoes)):
+        print(f"{heading} (right of {report.questions} questions, chance 16.7 %; Wilson 95 %, n = questions):")
+        for rate in rates:
+            interval, limit = (
+                rate.interval.scaled(100),
+                f"{'under' if rate.below else 'at most'} {100 * rate.limit:.0f}",
+            )
+            spread = f"{interval.lo:4.1f} to {interval.hi:4.1f}"
+            print(f"  {100 * rate.share:5.1f} %  {spread}  ({limit})  {rate.rule}")
+    if report.not_made:
+        print(f"not checked, the sentence embeddings are not installed ({INSTALL}): {'; '.join(report.not_made)}")
+    verified = f"{report.human_verified} verified by a human"
+    what = f"{report.tests} tests, {verified}, {report.questions} questions, {len(report.findings)} findings"
     print(f"{bank.card.name}@{bank.hash[:8]}: {what}")
-    return 1 if findings else 0
+
+
+def _told(bank: Bank, report: BankReport) -> dict[str, object]:
+    return {
+        "bank": bank.card.name,
+        "hash": bank.hash,
+        "tests": report.tests,
+        "questions": report.questions,
+        "human_verified": report.human_verified,
+        "letters": dict(report.letters),
+        "families": dict(report.families),
+        "audio_types": dict(report.audio_types),
+        "solvers": [rate.as_json() for rate in report.solvers],
+        "echo": [rate.as_json() for rate in report.echoes],
+        "not_made": list(report.not_made),
+        "findings": [asdict(finding) for finding in report.findings],
+    }
 
 
 @app.command()
