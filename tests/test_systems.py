@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.engine.systems import MEASURES, gauge, host, measured, system
 from torus_ray.errors import InputError
-from torus_ray.systems import System, compose, list_cards, load_system, model_system, read_card
+from torus_ray.systems import (
+    System,
+    compose,
+    list_cards,
+    load_system,
+    measuring_by_default,
+    model_system,
+    read_card,
+    with_measures,
+)
 
 CARD = """
 name = "toy"
@@ -263,3 +274,54 @@ def test_a_composed_system_is_proven_as_far_as_its_least_part(tmp_path: Path) ->
     run = part(tmp_path, "one", replace={"title": "proven = 'run'\ntitle"})
     contract = part(tmp_path, "two", replace={"title": "proven = 'contract'\ntitle"})
     assert compose(generator=run, editor=None, listener=contract).card.proven == "contract"
+
+
+# --- cards that measure -----------------------------------------------------------------------------------------------
+
+
+def test_a_card_that_measures_stands_beside_a_system(tmp_path: Path) -> None:
+    made = measured(system(tmp_path / "toy"), tmp_path / "gauge")
+    assert made.measures.keys() == MEASURES.keys()
+    assert made.metrics["toy8"] == ("kl", "fad")
+    assert made.hosts["gauge.gauge"].background
+    assert not made.hosts["toy"].background
+    assert ("measure", "speech") not in made.routes
+    assert gauge(tmp_path / "gauge").only_measures
+
+
+def test_two_hosts_cannot_take_one_measure(tmp_path: Path) -> None:
+    made = measured(system(tmp_path / "toy"), tmp_path / "gauge")
+    other = system(tmp_path / "two", {"gauge": host("measure", heads={"measure": {"measures": MEASURES}})}, name="two")
+    with pytest.raises(InputError, match="both take the measure"):
+        with_measures(made, [other])
+
+
+@pytest.mark.parametrize(
+    ("heads", "told"),
+    [
+        ({"generate": {"measures": {"m": ["kl"]}}}, "belong to the operation measure"),
+        ({"measure": {"measures": {"m": ["loudness"]}}}, "measures.m.0"),
+        ({"measure": {"measures": {"m": []}}}, "measures.m"),
+        ({"measure": {"measures": {"no/name": ["kl"]}}}, "no/name"),
+    ],
+)
+def test_a_card_with_wrong_measures_is_told(tmp_path: Path, heads: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=re.escape(told)):
+        system(tmp_path, {"toy": host(*heads, heads=heads)})
+
+
+def test_pocket_is_measured_by_the_embedded_heads_against_its_native_arm() -> None:
+    assert measuring_by_default("pocket") == {"embedded": "native"}
+    assert measuring_by_default("simulated") == {}
+    assert load_system("embedded").metrics == {
+        "whisper-base": ("wer",),
+        "yamnet521": ("kl", "fad"),
+        "yamnet1024": ("fd",),
+        "yamnet4": ("cm.class_argmax4",),
+    }
+
+
+def test_weights_may_lie_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/somebody")
+    made = system(tmp_path, {"toy": host(weights={"net": {"path": "~/net.bin"}})})
+    assert made.hosts["toy"].card.weights["net"].path == "/somebody/net.bin"

@@ -15,14 +15,15 @@ from torus_ray.engine.session import RunOptions, RunResult, run_system
 from torus_ray.protocol.graph import Arm
 from torus_ray.store.reader import current_rows
 from torus_ray.store.tables import outcome_columns
-from torus_ray.systems import System, read_card
+from torus_ray.systems import System, read_card, with_measures
 
 ROOT = Path(__file__).parents[2]
 TOY = Path(__file__).parent / "models" / "toy.py"
 SIMULATED = ROOT / "actors" / "simulated" / "adapter.py"
 ARMS = (Arm("native"), Arm("self-caption"))
 ALL_ARMS = (*ARMS, Arm("native", control="muted"), Arm("native", control="swapped"))
-OUTCOME_TABLES = ("renders", "captions", "answers")
+OUTCOME_TABLES = ("renders", "captions", "answers", "measures")
+MEASURES = {"toy-words": ["wer"], "toy8": ["kl", "fad"], "toy-vector": ["fd"], "toy4": ["cm.class_argmax4"]}
 OPERATIONS = ("generate", "edit", "caption", "answer")
 
 
@@ -46,6 +47,18 @@ def system(folder: Path, hosts: Mapping[str, Mapping[str, Any]] | None = None, *
     path = folder / f"{content['name']}.toml"
     path.write_text("".join(f"{key} = {toml(value)}\n" for key, value in content.items()), encoding="utf-8")
     return read_card(path)
+
+
+def gauge(folder: Path, **fields: Any) -> System:
+    """A card that measures: the toy's measures, on one host. fields: of the host."""
+    taken = fields.pop("measures", MEASURES)
+    card = host("measure", heads={"measure": {"measures": taken}}, **fields)
+    return system(folder, {"gauge": card}, name="gauge")
+
+
+def measured(made: System, folder: Path, **fields: Any) -> System:
+    """The system with the gauge beside it."""
+    return with_measures(made, [gauge(folder, **fields)])
 
 
 def toml(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.canary import Canary, make_canary_bank
-from tests.engine.systems import host, run, system
+from tests.engine.systems import host, measured, run, system
 from torus_ray.bank.load import load_bank
 from torus_ray.bank.schema import STAGES
 from torus_ray.protocol.graph import CONTROLS, Arm
@@ -33,7 +33,9 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Heard:
     folder = tmp_path_factory.mktemp("canary")
     canary = make_canary_bank(folder / "bank")
     (folder / "record").mkdir()
-    made = system(folder / "card", {"toy": host(settings={"record": str(folder / "record")})})
+    record = {"record": str(folder / "record")}
+    made = system(folder / "card", {"toy": host(settings=record)})
+    made = measured(made, folder / "gauge", settings=record)
     result = run(made, load_bank(canary.path), folder / "results", ARMS)
     assert set(result.by_status) == {"ok"}
     lines = [line for file in (folder / "record").iterdir() for line in file.read_text().splitlines()]
@@ -43,23 +45,28 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Heard:
 def test_every_operation_was_asked_for(heard: Heard) -> None:
     asked = Counter(request["operation"] for request in heard.requests)
     # Stage 1 once for both arms; two captions a test; a clip and its questions once, whoever asks
-    assert asked == {"generate": 6 + 12, "edit": 12, "caption": 12, "answer": asked["answer"]}
+    # A clip is measured once by each measure, whichever arm made it; words are asked of the two speech tests alone
+    clips = 6 + 12 + 12
+    assert asked == {
+        **{"generate": 6 + 12, "edit": 12, "caption": 12, "answer": asked["answer"]},
+        "measure": 3 * clips + clips // 3,
+    }
     assert asked["answer"] >= 18 + 12 + 18 + 12 + 18
 
 
 def test_no_sealed_token_is_in_any_request(heard: Heard) -> None:
-    everything = "\n".join(heard.texts("generate", "edit", "caption", "answer"))
+    everything = "\n".join(heard.texts("generate", "edit", "caption", "answer", "measure"))
     assert heard.canary.sealed
     assert [token for token in heard.canary.sealed if token in everything] == []
 
 
 def test_no_prompt_is_shown_when_a_clip_is_heard(heard: Heard) -> None:
-    heard_only = "\n".join(heard.texts("caption", "answer"))
+    heard_only = "\n".join(heard.texts("caption", "answer", "measure"))
     assert [token for token in heard.canary.prompt_tokens() if token in heard_only] == []
 
 
 def test_no_question_is_shown_when_a_clip_is_made_or_described(heard: Heard) -> None:
-    made = "\n".join(heard.texts("generate", "edit", "caption"))
+    made = "\n".join(heard.texts("generate", "edit", "caption", "measure"))
     assert [token for token in heard.canary.question_tokens() if token in made] == []
 
 
@@ -93,6 +100,7 @@ def test_a_request_has_no_more_than_its_type_says(heard: Heard) -> None:
         "edit": {"prompt", "audio_type", "seed", "words", "clip_bytes"},
         "caption": {"instruction", "clip_bytes", "seed"},
         "answer": {"questions", "clip_bytes", "seed"},
+        "measure": {"measure", "clip_bytes", "seed"},
     }
     for request in heard.requests:
         assert request.keys() == fields[request["operation"]] | {"operation", "id"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torus_ray.engine.hosts import HostPlan, Limits, replicas_that_fit
+from torus_ray.engine.hosts import HostPlan, Limits, replicas_that_fit, unfit
 from torus_ray.systems import HeadCard, HostCard, HostSpec
 
 
@@ -35,6 +35,25 @@ def test_replicas_grow_in_turn_until_something_is_used_up() -> None:
     assert replicas_that_fit(plans, cpus=4, gpus=0, memory_gb=3) == {"g": 2, "u": 1}
     big = {"g": plan("g", num_gpus=0.5), "u": plan("u", num_gpus=0.5)}
     assert replicas_that_fit(big, cpus=64, gpus=2, memory_gb=100) == {"g": 2, "u": 2}
+
+
+def test_what_only_measures_takes_no_cpu_and_what_is_left_of_the_rest() -> None:
+    measuring = {"heads": {"measure": HeadCard()}}
+    plans = {"m": plan("m", replicas=4, **measuring), "g": plan("g"), "one": plan("one", **measuring)}
+    assert plans["m"].ray_cpus == 0
+    assert replicas_that_fit(plans, cpus=2, gpus=0, memory_gb=100) == {"m": 4, "g": 2, "one": 1}
+    assert replicas_that_fit(plans, cpus=2, gpus=0, memory_gb=4) == {"m": 1, "g": 2, "one": 1}
+    assert plans["m"].payload()["background"] is True
+    assert plans["g"].payload()["background"] is False
+
+
+def test_a_host_that_ray_could_never_place_is_told_before_it_waits_for_ever() -> None:
+    there = {"CPU": 2.0, "memory": 4.0 * 1024**3}
+    assert unfit(plan(), there) is None
+    told = unfit(plan(num_gpus=1), there)
+    assert told is not None
+    assert "wants num_gpus = 1, this Ray has 0.0" in told.message
+    assert unfit(plan(num_cpus=8, heads={"measure": HeadCard()}), there) is None
 
 
 def test_a_head_whose_replies_depend_on_the_batch_is_sent_one_at_a_time_under_exact() -> None:

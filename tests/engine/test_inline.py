@@ -46,7 +46,7 @@ def outcome_of(folder: Path, fault: str, adapter: str = "Toy", **fields: Any) ->
 
 def test_highest_priority_first(tmp_path: Path) -> None:
     with executor(tmp_path) as started:
-        assert started.start()["toy"]["operations"] == ["generate", "edit", "caption", "answer"]
+        assert started.start()["toy"]["operations"] == ["generate", "edit", "caption", "answer", "measure"]
         started.submit([call(1, "a"), call(2, "b", priority=2), call(3, "c", priority=2)])
         assert started.states()["toy"].waiting == 3
         assert [started.collect(WAIT_S)[0].call.id for _ in range(3)] == [2, 3, 1]

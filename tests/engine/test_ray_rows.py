@@ -13,11 +13,14 @@ from tests.engine.conftest import SharedCluster
 from tests.engine.systems import (
     ALL_ARMS,
     ARMS,
+    MEASURES,
+    OUTCOME_TABLES,
     SIMULATED,
     TOY,
     canary_bank,
     computed,
     host,
+    measured,
     outcomes,
     run,
     system,
@@ -29,7 +32,7 @@ from torus_ray.protocol.graph import build_graph
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
 
-SIZES = {"generate": 4, "edit": 3, "caption": 4, "answer": 4}
+SIZES = {"generate": 4, "edit": 3, "caption": 4, "answer": 4, "measure": 5}
 
 
 class Both(NamedTuple):
@@ -48,7 +51,7 @@ def batches(bank: Bank, tmp_path_factory: pytest.TempPathFactory, ray_cluster: S
     folder = tmp_path_factory.mktemp("batches")
     settings = {"max_batch": SIZES, "latency_s": {"generate": [0.1, 0.02]}}
     card = {"simulated": host(adapter=f"{SIMULATED}:Simulated", replicas=2, settings=settings)}
-    made = system(folder / "card", card, name="simulated")
+    made = measured(system(folder / "card", card, name="simulated"), folder / "gauge", settings={"max_batch": SIZES})
     return Both(
         run(made, bank, folder / "ray", ALL_ARMS, address=ray_cluster.address),
         run(made, bank, folder / "inline", ALL_ARMS),
@@ -65,7 +68,7 @@ def hosts(bank: Bank, tmp_path_factory: pytest.TempPathFactory, ray_cluster: Sha
         "ears": host("caption", settings=slow),
         "mind": host("answer", adapter=f"{TOY}:ToyAsync", style="async", settings=slow),
     }
-    made = system(folder / "card", card)
+    made = measured(system(folder / "card", card), folder / "gauge", settings={"latency_s": 0.02})
     return Both(
         run(made, bank, folder / "ray", ARMS, address=ray_cluster.address), run(made, bank, folder / "inline", ARMS)
     )
@@ -127,15 +130,24 @@ def test_the_cluster_goes_on_without_hosts_of_ours(
 # --- attempts ---------------------------------------------------------------------------------------------------------
 
 
+def test_a_clip_is_measured_once_whoever_made_it(batches: Both, hosts: Both) -> None:
+    for result in (batches.on_ray, batches.inline, hosts.on_ray):
+        taken = computed(result, "measures").filter(pl.col("measure") == "toy8")
+        assert taken["clip"].n_unique() == taken.height
+        every = table(result, "measures").filter(pl.col("measure") == "toy8")
+        assert every.height == 36
+        assert set(every["status"]) == {"ok"}
+
+
 def test_every_computed_unit_has_its_attempts(hosts: Both) -> None:
     attempts = table(hosts.on_ray, "attempts")
-    asked = [unit for name in ("renders", "captions", "answers") for unit in computed(hosts.on_ray, name)["unit_id"]]
+    asked = [unit for name in OUTCOME_TABLES for unit in computed(hosts.on_ray, name)["unit_id"]]
     assert sorted(attempts["unit_id"]) == sorted(asked)
     times = ["ready_at", "submitted_at", "started_at", "ended_at", "returned_at", "committed_at"]
     for row in attempts.select(times).iter_rows():
         assert list(row) == sorted(row)
-    assert attempts["pid"].n_unique() == 3
-    assert set(attempts["worker"]) == {"hands#1", "ears#1", "mind#1"}
+    assert attempts["pid"].n_unique() == 4
+    assert set(attempts["worker"]) == {"hands#1", "ears#1", "mind#1", "gauge.gauge#1"}
 
 
 def test_renders_captions_and_answers_of_different_tests_overlap_in_time(hosts: Both) -> None:
@@ -143,7 +155,7 @@ def test_renders_captions_and_answers_of_different_tests_overlap_in_time(hosts: 
         pl.col("unit_id").str.split("/").list.get(2).alias("test"),
         pl.col("operation").replace({"generate": "render", "edit": "render"}).alias("what"),
     )
-    for first, second in combinations(("render", "caption", "answer"), 2):
+    for first, second in combinations(("render", "caption", "answer", "measure"), 2):
         pairs = attempts.filter(pl.col("what") == first).join(attempts.filter(pl.col("what") == second), how="cross")
         overlap = pairs.filter(
             pl.col("test") != pl.col("test_right"),
@@ -162,7 +174,7 @@ def test_no_unit_starts_before_its_parents_commit(name: str, bank: Bank, request
     started = dict(zip(attempts["unit_id"], attempts["started_at"], strict=True))
     committed = dict(zip(attempts["unit_id"], attempts["committed_at"], strict=True))
     seen = 0
-    for node in build_graph(system=made, bank=bank, tests=bank.tests, arms=arms):
+    for node in build_graph(system=made, bank=bank, tests=bank.tests, arms=arms, measures=MEASURES):
         for parent in node.parents:
             for unit in node.units:
                 if unit.id in started and parent.units[0].id in committed:

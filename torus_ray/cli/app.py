@@ -4,7 +4,26 @@ from __future__ import annotations
 
 import typer
 
-from torus_ray.cli import bank, env, exchange, replay, report, run, score, show, systems, verify
+from torus_ray.cli import (
+    bank,
+    bank_draft,
+    bank_gate,
+    bank_review,
+    contract,
+    env,
+    exchange,
+    measure,
+    new,
+    reference,
+    replay,
+    report,
+    run,
+    score,
+    show,
+    systems,
+    verify,
+    weights,
+)
 
 app = typer.Typer(
     name="torus",
@@ -17,6 +36,7 @@ app = typer.Typer(
 )
 
 app.command("run")(run.run)
+app.command("measure")(measure.measure)
 app.command("score")(score.score)
 app.command("report")(report.report)
 app.command("show")(show.show)
@@ -24,7 +44,14 @@ app.command("replay")(replay.replay)
 app.command("verify")(verify.verify)
 app.command("systems")(systems.systems)
 app.command("doctor")(systems.doctor)
+app.command("new")(new.new)
+app.command("check")(contract.check)
+app.add_typer(reference.app, name="reference")
 app.add_typer(env.app, name="env")
+app.add_typer(weights.app, name="weights")
+bank.app.command("draft")(bank_draft.draft)
+bank.app.command("gate")(bank_gate.gate)
+bank.app.command("review")(bank_review.review)
 app.add_typer(bank.app, name="bank")
 app.add_typer(exchange.export_app, name="export")
 app.add_typer(exchange.import_app, name="import")

@@ -19,7 +19,7 @@ def failure_lines(folders: Iterable[Path]) -> list[str]:
     frames = [
         current_rows(folder, table, _COLUMNS).with_columns(run=pl.lit(str(folder)))
         for folder in folders
-        for table in ("renders", "captions", "answers")
+        for table in ("renders", "captions", "answers", "measures")
     ]
     if not frames:
         return []

@@ -27,7 +27,14 @@ def print_plan(
     """Hosts, arms and units of each system. What is done already is not taken off: that is found out by running."""
     told: list[dict[str, Any]] = []
     for system in systems:
-        graph = build_graph(system=system.name, bank=bank, tests=tests, arms=arms[system.name], repeats=repeats)
+        graph = build_graph(
+            system=system.name,
+            bank=bank,
+            tests=tests,
+            arms=arms[system.name],
+            repeats=repeats,
+            measures=system.metrics,
+        )
         counts = Counter((node.arm.name, node.kind) for node in graph for _ in node.units)
         hosts = {
             name: {
@@ -40,7 +47,7 @@ def print_plan(
             for name, host in system.hosts.items()
         }
         units = {
-            arm: {kind: counts[arm, kind] for kind in ("render", "caption", "answer") if counts[arm, kind]}
+            arm: {kind: counts[arm, kind] for kind in ("render", "caption", "answer", "measure") if counts[arm, kind]}
             for arm in dict.fromkeys(arm for arm, _ in counts)
         }
         told.append({"system": system.name, "tests": len(tests), "hosts": hosts, "units": units})

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torus_ray.cli.score import Runs, require_answers
+from torus_ray.cli.measuring import Reference
+from torus_ray.cli.score import Published, Runs, reference_among, require_answers, with_published
 from torus_ray.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,16 +35,28 @@ def report(
             help="Breakdowns: stage, audio_type, family with commas; crossings with +, e.g. stage+audio_type."
         ),
     ] = None,
+    reference: Reference = None,
+    published: Published = False,
     out: Annotated[
         Path | None, typer.Option(help="A file to write to; standard output where nothing is said.", show_default=False)
     ] = None,
 ) -> int:
-    """The coherence table of runs on one bank, with intervals and the counts behind each number."""
+    """The table of runs on one bank: coherence and objective metrics, with intervals and the counts behind each
+    number."""
     from torus_ray.cli.common import runs_at
     from torus_ray.report.tables import coherence_table
 
-    table = coherence_table(runs_at(runs), by=_breakdowns(by))
+    folders = runs_at(runs)
+    table = coherence_table(folders, by=_breakdowns(by), reference=reference_among(folders, reference))
     require_answers(table, runs)
+    if published and format is Format.csv:
+        raise InputError(
+            "the paper's table is no part of a CSV file: its numbers must not be mixed with ours",
+            where="--published",
+            expected="--format terminal or markdown",
+            mend="results/published/torus_table2.json is that table as data",
+        )
+    table = with_published(table, wanted=published)
     if out is None and format is Format.terminal:
         from torus_ray.report.terminal import print_table
 

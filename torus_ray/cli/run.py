@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from torus_ray.cli.measuring import Measures, Reference, measured_by, reference_for, write_numbers
 from torus_ray.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def run(
     controls: Annotated[str | None, typer.Option(help="Control arms beside them: muted, swapped.")] = None,
     seeds: Annotated[str, typer.Option(help="Seeds of rendering and answering, e.g. 0,1,2.")] = "0",
     repeats: Annotated[int, typer.Option(help="How often each question is asked of a clip.", min=1)] = 1,
+    measures: Measures = None,
+    reference: Reference = None,
     exact: Annotated[
         bool, typer.Option(help="One request at a time where a head's replies depend on their batch.")
     ] = False,
@@ -61,12 +64,13 @@ def run(
     ] = False,
     quiet: Annotated[bool, typer.Option(help="No progress line.")] = False,
 ) -> int:
-    """Evaluate systems on a bank: render, edit twice, caption, answer. The same command again goes on where it
-    stopped."""
+    """Evaluate systems on a bank: render, edit twice, caption, answer; measure each clip beside it. The same command
+    again goes on where it stopped."""
     from torus_ray.bank.load import load_bank
     from torus_ray.cli.common import default_bank
 
     chosen = choose_systems(systems or [], model=model, generator=generator, editor=editor, listener=listener)
+    chosen = [measured_by(system, measures) for system in chosen]
     loaded = load_bank(bank or default_bank())
     selected = choose_tests(loaded, pattern=tests, limit=limit)
     wanted = {system.name: choose_arms(system, arms=arms, controls=controls, seeds=seeds) for system in chosen}
@@ -80,7 +84,10 @@ def run(
 
     from torus_ray.cli.progress import progress_line
     from torus_ray.engine.session import RunOptions, run_system
+    from torus_ray.store.layout import bank_folder
 
+    home = bank_folder(results.absolute(), loaded.card.name, loaded.hash)
+    references = {system.name: reference_for(system, reference, home) for system in chosen}
     ended: list[RunResult] = []
     for system in chosen:
         options = RunOptions(
@@ -92,14 +99,16 @@ def run(
             inline=inline,
             address=address,
             only_python=model is not None,
+            reference=references[system.name],
         )
         with progress_line(system.name, quiet=quiet or as_json) as line:
-            ended.append(run_system(system, loaded, options, watch=line.watch, tell=line.tell))
-    _print_results(ended, as_json=as_json)
+            conclude = write_numbers(line.tell)
+            ended.append(run_system(system, loaded, options, watch=line.watch, tell=line.tell, conclude=conclude))
+    print_results(ended, as_json=as_json)
     return max(result.exit_code for result in ended)
 
 
-def _print_results(ended: list[RunResult], *, as_json: bool) -> None:
+def print_results(ended: list[RunResult], *, as_json: bool) -> None:
     from torus_ray.cli.failures import failure_lines
     from torus_ray.report.tables import coherence_table
     from torus_ray.report.terminal import print_table
@@ -160,7 +169,7 @@ def choose_systems(
 
         return [system_of_model(model)]
     if not composed:
-        return [load_system(name) for name in dict.fromkeys(names)]
+        return [_that_renders(load_system(name)) for name in dict.fromkeys(names)]
     if generator is None or listener is None:
         raise InputError(
             "a composed system needs a generator and a listener",
@@ -175,6 +184,17 @@ def choose_systems(
             listener=load_system(listener),
         )
     ]
+
+
+def _that_renders(system: System) -> System:
+    if system.only_measures:
+        raise InputError(
+            f"{system.name} only measures: there is nothing that it could be evaluated for",
+            where="torus run",
+            expected="a system that renders or answers",
+            mend=f"`torus run SYSTEM --measures {system.name}`, or `torus measure RUN --measures {system.name}`",
+        )
+    return system
 
 
 def choose_tests(bank: Bank, *, pattern: str | None, limit: int | None) -> tuple[Test, ...]:

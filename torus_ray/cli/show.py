@@ -19,8 +19,9 @@ _SENT = {
     "renders": (("prompt", "prompt sent"), ("words", "words to speak"), ("caption", "from the caption")),
     "captions": (("instruction", "instruction sent"), ("text", "caption")),
     "answers": (("prompt", "prompt sent"),),
-    "measures": (("measure", "measure"), ("values_json", "values")),
+    "measures": (("measure", "measure"), ("text", "text"), ("flags", "flags"), ("values_json", "beside it")),
 }
+_VALUES_SHOWN = 6
 _FLAGS = ("silent", "too_short", "clipped", "hit_limit")
 
 
@@ -93,6 +94,10 @@ def describe(found: FoundUnit) -> list[str]:
             lines += block(title, row[name])
     if found.table == "answers":
         lines += _answer_lines(found)
+    if found.table == "measures" and row["values"] is not None:
+        first = ", ".join(f"{value:.4g}" for value in row["values"][:_VALUES_SHOWN])
+        shape = f"{len(row['values']) // row['width']} x {row['width']}"
+        lines.append(f"values: {shape}: {first}{', ...' if len(row['values']) > _VALUES_SHOWN else ''}")
     return lines
 
 

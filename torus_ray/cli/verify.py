@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,9 @@ import typer
 
 from torus_ray.cli.score import Runs
 from torus_ray.errors import InputError, TorusError
+
+CLOSE = 1e-6
+"""How near a number made anew comes: other machines sum in another order."""
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +29,8 @@ def verify(
     runs: Runs,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> int:
-    """Check runs: parts, clips, rows, letters, the bank that they belong to, and the table. Exit 1 if anything is
-    wrong, each thing on a line with its name."""
+    """Check runs: parts, clips, rows, letters, the bank that they belong to, the table, and stored WER, CM and
+    distances. Exit 1 if anything is wrong, each thing on a line with its name."""
     from torus_ray.cli.common import runs_at
 
     folders = runs_at(runs)
@@ -64,7 +68,7 @@ def findings_of(folder: Path) -> list[Finding]:
     found = verify_store(folder, questions=questions, read_letter=read_letter, expected=expected)
     heard = _heard_silence(run)
     found = [finding for finding in found if finding.kind != "no_parent" or finding.where not in heard]
-    return [*bank, *_gathered(run, found), *_counts(run), *_table(folder)]
+    return [*bank, *_gathered(run, found), *_counts(run), *_table(folder), *_distances(run)]
 
 
 def _questions(bank: Bank) -> Questions:
@@ -90,8 +94,14 @@ def _expected(run: Run, bank: Bank) -> dict[str, list[str]]:
     tests = [test for test in bank.tests if test.id in set(run.manifest.tests)]
     repeats = 1 + max(run.rows("answers", ["repeat"])["repeat"].drop_nulls().to_list(), default=0)
     units: dict[str, list[str]] = defaultdict(list)
-    for node in build_graph(system=run.manifest.system, bank=bank, tests=tests, arms=[arm], repeats=repeats):
-        if node.arm == arm and (node.kind != "answer" or node.test.id in asked):
+    # A later command may have rendered more without measuring it.
+    measured = set(run.rows("measures", ["test"])["test"])
+    measures = {name: info.metrics for name, info in run.manifest.measures.items()}
+    told = {"answer": asked, "measure": measured & asked}
+    for node in build_graph(
+        system=run.manifest.system, bank=bank, tests=tests, arms=[arm], repeats=repeats, measures=measures
+    ):
+        if node.arm == arm and node.test.id in told.get(node.kind, {node.test.id}):
             units[TABLES[node.kind]] += [unit.id for unit in node.units]
     return units
 
@@ -127,7 +137,7 @@ def _counts(run: Run) -> Iterator[Finding]:
 
     if run.manifest.state != "finished":
         return
-    for table in ("renders", "captions", "answers"):
+    for table in ("renders", "captions", "answers", "measures"):
         have = Counter(run.rows(table, ["status"])["status"].to_list())
         said = Counter(run.manifest.counts.get(table, {}))
         for status in sorted({*have, *said}, key=str):
@@ -143,7 +153,7 @@ def _table(folder: Path) -> Iterator[Finding]:
 
     by = [(name,) for name in ORDERS]
     try:
-        stored, anew = (coherence_table([folder], by=by, reread=reread) for reread in (False, True))
+        stored, anew = (coherence_table([folder], by=by, reread=reread, objective=False) for reread in (False, True))
     except InputError as error:
         yield Finding("table", error.where or str(folder), error.message)
         return
@@ -152,6 +162,28 @@ def _table(folder: Path) -> Iterator[Finding]:
         if told.get(name) != right.get(name):
             message = f"the rows' own columns give {told.get(name)}, the replies read anew {right.get(name)}"
             yield Finding("table", f"{folder} {name}", message)
+
+
+def _distances(run: Run) -> Iterator[Finding]:
+    """Stored WER, CM and distances against the same made anew from the measures; what no longer belongs to the rows
+    that are there is no concern."""
+    from torus_ray.report.objective import line_numbers
+    from torus_ray.store.verify import Finding
+
+    try:
+        stored, anew = line_numbers([run]), line_numbers([run], anew=True)
+    except InputError as error:
+        yield Finding("distance", error.where or str(run.folder), error.message)
+        return
+    for told, right in zip(stored, anew, strict=True):
+        close = told.value == right.value or (
+            told.value is not None
+            and right.value is not None
+            and math.isclose(told.value, right.value, rel_tol=CLOSE, abs_tol=CLOSE)
+        )
+        if not close or (told.n, told.expected, told.reason) != (right.n, right.expected, right.reason):
+            message = f"the row says {told.value} ({told.n}/{told.expected}), the measures give {right.value} "
+            yield Finding("distance", f"{run.folder} {told.convention}", f"{message}({right.n}/{right.expected})")
 
 
 def _numbers(table: CoherenceTable) -> dict[str, str]:

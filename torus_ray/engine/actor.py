@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, List, Optional
 
 from torus_ray.engine.hosting import HeadServer, describe_error
 
 Answer = Dict[str, Any]
+
+LOWEST_PRIORITY = 19
+
+
+def _step_back(payload: Dict[str, Any]) -> None:
+    """What only measures takes the CPU that nobody else wants."""
+    if payload["background"]:
+        os.nice(LOWEST_PRIORITY)
 
 
 class BatchHost:
@@ -18,6 +27,7 @@ class BatchHost:
     def start(self, payload: Dict[str, Any]) -> Answer:
         """Load the model: {describe: ...} or {error: ...}."""
         try:
+            _step_back(payload)
             self._server = HeadServer(payload)
             return {"describe": self._server.describe()}
         except BaseException as error:  # SystemExit of a library must not end the worker without its cause
@@ -40,6 +50,7 @@ class AsyncHost:
 
     async def start(self, payload: Dict[str, Any]) -> Answer:
         try:
+            _step_back(payload)
             self._server = HeadServer(payload)
             return {"describe": self._server.describe()}
         except BaseException as error:

@@ -31,6 +31,8 @@ SESSION_VARIABLE = "TORUS_SESSION"
 OBJECT_STORE_BYTES = 512 * 1024 * 1024
 GRACE_S = 5.0
 REACH_S = 10.0
+START_TRIES = 4
+"""Ray gives its own processes 30 s to come up, and no way to say more; on a busy machine that is not always enough."""
 OWN_FOLDERS = ("torus-ray-", "torus-code-")
 """How folders that a run makes in the temporary directory begin; no other is ever removed."""
 
@@ -60,7 +62,7 @@ class Cluster:
     def own(self) -> bool:
         return self.address is None
 
-    def start(self, *, again: bool = False) -> None:
+    def start(self, *, tries: int = START_TRIES) -> None:
         """Start or join Ray. Raises EngineStop."""
         set_ray_variables()
         logging.getLogger("ray").setLevel(logging.ERROR)
@@ -91,8 +93,8 @@ class Cluster:
             ray.init(**options)
         except Exception as error:  # a node that is not up in time is a bare Exception
             self.stop()
-            if self.own and "timed out" in str(error) and not again:
-                self.start(again=True)  # Ray waits 30 s, which a busy machine may take
+            if self.own and "timed out" in str(error) and tries > 1:
+                self.start(tries=tries - 1)
                 return
             where = self.address or "this machine"
             raise EngineStop(

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torus_ray.protocol.executor import EngineStop
 from torus_ray.systems import DEADLINE_S, HostSpec
+
+GIB = 1024**3
 
 WINDOW = 2
 """Batches a replica of style "batch" has in flight: one runs, one waits, so that it is never idle (PROBE.md C: worth
@@ -42,10 +45,11 @@ class HostPlan:
             "folder": folder or self.folder,
             "module": self.spec.module,
             "class_name": self.spec.class_name,
-            "settings": dict(card.settings),
+            "settings": {**card.settings, **card.operating},
             "heads": {operation: dict(head.settings) for operation, head in card.heads.items()},
             "style": card.style,
             "bits": self.bits,
+            "background": self.spec.background,
             "host": {
                 "device": "cuda" if card.num_gpus else "cpu",
                 "threads": self.threads,
@@ -53,6 +57,11 @@ class HostPlan:
                 "weights": {name: weight.path for name, weight in card.weights.items()},
             },
         }
+
+    @property
+    def ray_cpus(self) -> float:
+        """CPUs that Ray counts for one replica: none for a host that only measures, at the lowest priority."""
+        return 0.0 if self.spec.background else self.spec.card.num_cpus
 
     @property
     def threads(self) -> int:
@@ -98,23 +107,47 @@ class Limits:
 
 def replicas_that_fit(plans: Mapping[str, HostPlan], *, cpus: float, gpus: float, memory_gb: float) -> dict[str, int]:
     """Replicas of each host: one each, then one more in turn while CPUs, GPUs and memory are left and a card allows
-    it."""
+    it. What works in the background takes no CPU, and of the rest what the others leave."""
     counts = {name: 1 for name in plans}
 
-    def used(attribute: str) -> float:
-        return sum(float(getattr(plan.spec.card, attribute)) * counts[name] for name, plan in plans.items())
+    def wants(plan: HostPlan, attribute: str) -> float:
+        return plan.ray_cpus if attribute == "num_cpus" else float(getattr(plan.spec.card, attribute))
 
-    growing = True
-    while growing:
-        growing = False
-        for name, plan in plans.items():
-            card = plan.spec.card
-            fits = (
-                used("num_cpus") + card.num_cpus <= cpus
-                and used("num_gpus") + card.num_gpus <= gpus
-                and used("memory_gb") + card.memory_gb <= memory_gb
-            )
-            if fits and counts[name] < (card.replicas or 1_000):
-                counts[name] += 1
-                growing = True
+    def used(attribute: str) -> float:
+        return sum(wants(plan, attribute) * counts[name] for name, plan in plans.items())
+
+    for background in (False, True):
+        growing = True
+        while growing:
+            growing = False
+            for name, plan in plans.items():
+                card = plan.spec.card
+                fits = (
+                    plan.spec.background == background
+                    and used("num_cpus") + plan.ray_cpus <= cpus
+                    and used("num_gpus") + card.num_gpus <= gpus
+                    and used("memory_gb") + card.memory_gb <= memory_gb
+                )
+                if fits and counts[name] < (card.replicas or (1 if background else 1_000)):
+                    counts[name] += 1
+                    growing = True
     return counts
+
+
+def unfit(plan: HostPlan, resources: Mapping[str, float]) -> EngineStop | None:
+    """Why Ray could never place a host: it would wait for ever, without a word."""
+    card = plan.spec.card
+    wants = {
+        "num_cpus": (plan.ray_cpus, resources.get("CPU", 0.0)),
+        "num_gpus": (card.num_gpus, resources.get("GPU", 0.0)),
+        "memory_gb": (card.memory_gb, resources.get("memory", 0.0) / GIB),
+    }
+    for name, (wanted, there) in wants.items():
+        if wanted > there:
+            return EngineStop(
+                f"host {plan.name!r} wants {name} = {wanted:g}, this Ray has {there:.1f}",
+                where=f"the card of {plan.name}",
+                expected="a replica that fits",
+                mend=f"lower {name} in the card, or run where there is more",
+            )
+    return None

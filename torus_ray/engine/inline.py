@@ -13,7 +13,7 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 from torus_ray.engine.dispatch import MAX_ERRORS
 from torus_ray.engine.hosting import HeadServer, describe_error
 from torus_ray.engine.hosts import HostPlan
-from torus_ray.protocol.executor import Attempt, Call, EngineStop, HostState, Outcome
+from torus_ray.protocol.executor import HOST_DOWN, Attempt, Call, EngineStop, HostState, Outcome
 
 
 class _Overdue(BaseException):
@@ -30,10 +30,18 @@ class _Overdue(BaseException):
 
 
 class InlineExecutor:
-    """See protocol.executor.Executor."""
+    """See protocol.executor.Executor. down, tell: as RayExecutor has them."""
 
-    def __init__(self, plans: Mapping[str, HostPlan]) -> None:
+    def __init__(
+        self,
+        plans: Mapping[str, HostPlan],
+        *,
+        down: Mapping[str, str] | None = None,
+        tell: Callable[[str], None] = lambda line: None,
+    ) -> None:
         self._plans = plans
+        self._down = dict(down or {})
+        self._tell = tell
         self._servers: dict[str, HeadServer] = {}
         self._waiting: list[tuple[int, int, Call]] = []
         self._order = itertools.count()
@@ -47,12 +55,20 @@ class InlineExecutor:
                 self._servers[name] = HeadServer(plan.payload())
             except (Exception, SystemExit) as error:
                 told = describe_error(error)
+                message = f"host {name!r} did not load: {told['kind']}: {told['message']}"
+                if plan.spec.background:
+                    self._tell(f"{message}; the run goes on without it")
+                    self._down[name] = message
+                    continue
                 raise EngineStop(
-                    f"host {name!r} did not load: {told['kind']}: {told['message']}",
+                    message,
                     where=told["traceback"],
                     expected=f"{plan.spec.class_name}.load to finish",
                     mend="the traceback above names the line",
                 ) from error
+        return self.described()
+
+    def described(self) -> Mapping[str, Mapping[str, Any]]:
         return {name: server.describe() for name, server in self._servers.items()}
 
     def room(self, host: str) -> int:
@@ -82,6 +98,8 @@ class InlineExecutor:
         self._loop.close()
 
     def _run(self, call: Call) -> Outcome:
+        if call.host in self._down:
+            return Outcome(call, "failed", reason=HOST_DOWN, message=self._down[call.host])
         outcome = Outcome(call, "failed")
         for number in range(1, MAX_ERRORS + 1):
             plan = self._plans[call.host]

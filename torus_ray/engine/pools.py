@@ -13,10 +13,9 @@ import ray
 
 from torus_ray.engine.actor import AsyncHost, BatchHost
 from torus_ray.engine.dispatch import Job, ReadyQueue
-from torus_ray.engine.hosts import HostPlan, Limits
+from torus_ray.engine.hosts import GIB, HostPlan, Limits
 
 ASYNC_CONCURRENCY = 1_000
-GIB = 1024**3
 
 
 @dataclass(eq=False)
@@ -65,7 +64,7 @@ class Pool:
         asynchronous = card.style == "async"
         actor_class: Any = ray.remote(AsyncHost if asynchronous else BatchHost)
         options: dict[str, Any] = {
-            "num_cpus": card.num_cpus,
+            "num_cpus": self.plan.ray_cpus,
             "num_gpus": card.num_gpus,
             "memory": int(card.memory_gb * GIB),
             "max_restarts": 0,

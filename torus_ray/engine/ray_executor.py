@@ -21,9 +21,9 @@ import ray.exceptions
 from torus_ray.engine import dispatch
 from torus_ray.engine.cluster import Cluster
 from torus_ray.engine.dispatch import Job
-from torus_ray.engine.hosts import HostPlan, replicas_that_fit
-from torus_ray.engine.pools import GIB, Batch, Pool, Replica
-from torus_ray.protocol.executor import Attempt, Call, EngineStop, HostState, Outcome
+from torus_ray.engine.hosts import GIB, HostPlan, replicas_that_fit, unfit
+from torus_ray.engine.pools import Batch, Pool, Replica
+from torus_ray.protocol.executor import HOST_DOWN, Attempt, Call, EngineStop, HostState, Outcome
 
 TICK_S = 0.5
 """How often deadlines and Ray's own processes are looked at while nothing happens."""
@@ -34,6 +34,8 @@ it is the host, not the requests."""
 MAX_START_DEATHS = 2
 """The same while a host loads, where no request can be to blame."""
 MEMORY_SHARE = 0.8
+ROOM_OF_NOBODY = 1_000
+"""Calls taken at once for a host that is down: they come back as they are."""
 STOP_S = 10.0
 STUCK_S = 60.0
 
@@ -41,7 +43,10 @@ _Event = tuple[int, Pool | None, Replica | None, Batch | None, "Future[Any] | No
 
 
 class RayExecutor:
-    """See protocol.executor.Executor. `tell` gets one line for people whenever something went wrong and was mended."""
+    """See protocol.executor.Executor. `tell` gets one line for people whenever something went wrong and was mended.
+
+    down: hosts that cannot be brought up -> why; only such as work in the background.
+    """
 
     def __init__(
         self,
@@ -49,6 +54,7 @@ class RayExecutor:
         cluster: Cluster,
         *,
         exact: bool = False,
+        down: Mapping[str, str] | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._plans = plans
@@ -58,6 +64,8 @@ class RayExecutor:
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         self._pools: dict[str, Pool] = {}
         self._finished: list[Outcome] = []
+        self._down: dict[str, str] = dict(down or {})
+        self._described: dict[str, Mapping[str, Any]] = {}
         self._idle_deaths: dict[str, int] = {}
         self._generation = 0
         self._recoveries = 0
@@ -68,18 +76,24 @@ class RayExecutor:
     def start(self) -> Mapping[str, Mapping[str, Any]]:
         self._cluster.start()
         self._start_pools()
-        while not all(any(r.ready for r in pool.replicas) for pool in self._pools.values()):
+        while not self._up():
             self._handle(self._next_event(TICK_S))
             self._look_around()
-        return {name: dict(next(r for r in pool.replicas if r.ready).described) for name, pool in self._pools.items()}
+        return self.described()
+
+    def described(self) -> Mapping[str, Mapping[str, Any]]:
+        return dict(self._described)
 
     def room(self, host: str) -> int:
-        return self._pools[host].room()
+        return self._pools[host].room() if host in self._pools else ROOM_OF_NOBODY
 
     def submit(self, calls: Sequence[Call]) -> None:
         for call in calls:
-            self._pools[call.host].queue.add(Job(call))
-        for host in dict.fromkeys(call.host for call in calls):
+            if call.host in self._pools:
+                self._pools[call.host].queue.add(Job(call))
+            else:
+                self._finished.append(self._nobody(Job(call)))
+        for host in dict.fromkeys(call.host for call in calls if call.host in self._pools):
             self._pools[host].pump()
 
     def collect(self, timeout_s: float) -> list[Outcome]:
@@ -126,6 +140,29 @@ class RayExecutor:
             self._pools = {}
             self._cluster.stop()
 
+    # --- hosts that the run can do without ---
+
+    def _up(self) -> bool:
+        """Whether all that the run cannot do without is there."""
+        waited = [pool for pool in self._pools.values() if not pool.plan.spec.background] or self._pools.values()
+        return all(any(r.ready for r in pool.replicas) for pool in waited)
+
+    def _do_without(self, pool: Pool, stop: EngineStop, lost: Sequence[Batch] = ()) -> None:
+        """Go on without a host that only measures; any other one's end is the run's. lost: batches it held."""
+        if not pool.plan.spec.background:
+            raise stop
+        self._tell(f"{stop.message}; the run goes on without it, {stop.mend}")
+        self._down[pool.plan.name] = stop.message
+        jobs = [job for batch in lost for job in batch.jobs] + self._unfinished(pool)
+        for replica in list(pool.replicas):
+            pool.remove(replica)
+        del self._pools[pool.plan.name]
+        self._finished += [self._nobody(job) for job in jobs]
+
+    def _nobody(self, job: Job) -> Outcome:
+        why = self._down[job.call.host]
+        return Outcome(job.call, "failed", reason=HOST_DOWN, message=why, attempts=job.attempts)
+
     # --- events ---------------------------------------------------------------------------------------------------
 
     def _next_event(self, timeout_s: float) -> _Event | None:
@@ -156,15 +193,17 @@ class RayExecutor:
     def _started(self, pool: Pool, replica: Replica, answer: Mapping[str, Any]) -> None:
         if "describe" in answer:
             pool.is_ready(replica, answer["describe"])
+            self._described.setdefault(pool.plan.name, dict(answer["describe"]))
             return
         error = answer["error"]
         tail = error["stderr_tail"].strip().splitlines()[-5:]
-        raise EngineStop(
+        stop = EngineStop(
             f"host {pool.plan.name!r} did not load: {error['kind']}: {error['message']}",
             where=_last_frame(error["traceback"]) + ("; stderr: " + " | ".join(tail) if tail else ""),
             expected=f"{pool.plan.spec.class_name}.load to finish",
             mend="`torus doctor` checks environments and weights; --inline shows the whole traceback",
         )
+        self._do_without(pool, stop)
 
     def _returned(self, pool: Pool, replica: Replica, batch: Batch, answer: Mapping[str, Any]) -> None:
         now = time.time()
@@ -206,12 +245,14 @@ class RayExecutor:
         if not any(job.suspect for batch in batches[:1] for job in batch.jobs):
             self._idle_deaths[name] = self._idle_deaths.get(name, 0) + 1
         if self._idle_deaths[name] > (MAX_IDLE_DEATHS if replica.ready else MAX_START_DEATHS):
-            raise EngineStop(
+            stop = EngineStop(
                 f"host {name!r} keeps dying: {str(error)[:1_000]}",
                 where=replica.name,
                 expected="a process that stays up",
                 mend="look at its memory and its stderr; `torus check` runs it alone",
             )
+            self._do_without(pool, stop, batches)
+            return
         self._tell(message)
         if pool.plan.spec.card.style == "async" and batches:
             # All of them were running: they are suspect together, like a batch.
@@ -225,12 +266,14 @@ class RayExecutor:
             pool.remove(replica)
             return
         if batch is None:
-            raise EngineStop(
+            stop = EngineStop(
                 f"host {pool.plan.name!r} was not up after {pool.plan.spec.card.start_deadline_s:.0f} s",
                 where=replica.name,
                 expected="a host that loads within its start_deadline_s",
                 mend="raise start_deadline_s in its card, or see `torus doctor`",
             )
+            self._do_without(pool, stop)
+            return
         limit = pool.plan.deadline_s(batch.operation) * len(batch.jobs)
         message = f"{batch.operation} on {replica.name} took more than {limit:.0f} s: {batch.jobs[0].call.label}"
         self._tell(message + "; its process is ended and a new one started")
@@ -272,9 +315,10 @@ class RayExecutor:
         if not self._cluster.alive():
             self._recover()
             return
-        for pool in self._pools.values():
+        for pool in list(self._pools.values()):
             for replica, batch in pool.overdue(now):
-                self._too_late(pool, replica, batch)
+                if replica in pool.replicas:
+                    self._too_late(pool, replica, batch)
 
     def _start_pools(self) -> None:
         self._generation += 1
@@ -284,12 +328,19 @@ class RayExecutor:
             memory_gb = psutil.virtual_memory().available / GIB * MEMORY_SHARE
         else:
             memory_gb = resources.get("memory", 0.0) / GIB
-        for plan in self._plans.values():
-            _check_fits(plan, resources)
+        plans = {name: plan for name, plan in self._plans.items() if name not in self._down}
+        for name, plan in list(plans.items()):
+            stop = unfit(plan, resources)
+            if stop and not plan.spec.background:
+                raise stop
+            if stop:
+                self._tell(f"{stop.message}; the run goes on without it")
+                self._down[name] = stop.message
+                del plans[name]
         counts = replicas_that_fit(
-            self._plans, cpus=resources.get("CPU", 0.0), gpus=resources.get("GPU", 0.0), memory_gb=memory_gb
+            plans, cpus=resources.get("CPU", 0.0), gpus=resources.get("GPU", 0.0), memory_gb=memory_gb
         )
-        for name, plan in self._plans.items():
+        for name, plan in plans.items():
             pool = Pool(plan, exact=self._exact, done=lambda *what, n=name: self._put(generation, n, *what))
             self._pools[name] = pool
         for name, pool in self._pools.items():
@@ -316,10 +367,14 @@ class RayExecutor:
         waiting = {name: self._unfinished(pool) for name, pool in self._pools.items()}
         self._cluster.stop()
         self._cluster.start()
+        self._pools = {}
         self._start_pools()
         for name, jobs in waiting.items():
             for job in jobs:
-                self._pools[name].queue.add(job)
+                if name in self._pools:
+                    self._pools[name].queue.add(job)
+                else:
+                    self._finished.append(self._nobody(job))
 
     def _unfinished(self, pool: Pool) -> list[Job]:
         in_flight = [job for replica in pool.replicas for batch in replica.batches for job in batch.jobs]
@@ -335,24 +390,6 @@ class RayExecutor:
         if now - since < STUCK_S:
             return ""
         return f"{replica.name} has been at {batch.jobs[0].call.label} for {now - since:.0f} s"
-
-
-def _check_fits(plan: HostPlan, resources: Mapping[str, float]) -> None:
-    """Raise EngineStop for a host that Ray could never place: it would wait for ever, without a word."""
-    card = plan.spec.card
-    wants = {
-        "num_cpus": (card.num_cpus, resources.get("CPU", 0.0)),
-        "num_gpus": (card.num_gpus, resources.get("GPU", 0.0)),
-        "memory_gb": (card.memory_gb, resources.get("memory", 0.0) / GIB),
-    }
-    for name, (wanted, there) in wants.items():
-        if wanted > there:
-            raise EngineStop(
-                f"host {plan.name!r} wants {name} = {wanted:g}, this Ray has {there:.1f}",
-                where=f"the card of {plan.name}",
-                expected="a replica that fits",
-                mend=f"lower {name} in the card, or run where there is more",
-            )
 
 
 def _last_frame(text: str) -> str:

@@ -20,8 +20,8 @@ from torus_ray.heads import clip_from_wire, request_to_wire
 from torus_ray.protocol.executor import Attempt, Call, Executor, HostState, Outcome
 from torus_ray.protocol.graph import Node, Unit
 from torus_ray.protocol.requests import SILENCE, Ask, Plan, Protocol, Verdict
-from torus_ray.protocol.rows import REUSABLE, TABLES, make_row, render_outcome, settled
-from torus_ray.store.errors import StoreError
+from torus_ray.protocol.rows import REUSABLE, TABLES, make_row, measure_outcome, render_outcome, settled
+from torus_ray.store.errors import ClipDamaged, StoreError
 from torus_ray.store.index import Found, ReuseIndex
 from torus_ray.store.interface import ClipSource, RunStore
 from torus_ray.store.layout import clip_path
@@ -30,6 +30,8 @@ from torus_ray.store.tables import is_final
 Row = dict[str, Any]
 
 TICK_S = 0.5
+ONWARD = ("render", "caption")
+"""Kinds of nodes whose rows others start from."""
 STUCK_S = 60.0
 """Seconds without a finished unit after which the progress says what is being waited for."""
 
@@ -122,7 +124,7 @@ class Runner:
             self._left[node] = len(node.units) if missing else 0
             if missing:
                 self._open += 1
-            elif node.kind != "answer":
+            elif node.kind in ONWARD:
                 self._rows[node] = self.known[node.units[0].id]
             self._blocked[node] = sum(1 for parent in node.parents if self._left[parent])
             if missing and not self._blocked[node]:
@@ -174,6 +176,8 @@ class Runner:
         """Units of a node without a final row for what they would ask today: an edited adapter or card asks anew."""
         if any(self._left[parent] for parent in node.parents):
             return list(node.units)
+        if node.given:
+            return []
         plan = self.protocol.resolve(node, [self._rows[parent] for parent in node.parents])
         keys = {} if isinstance(plan, Verdict) else {ask.unit.id: ask.key for ask in plan.asks}
         return [unit for unit in node.units if not self._stands(node, unit, plan, keys.get(unit.id))]
@@ -188,7 +192,7 @@ class Runner:
         return is_final(str(row["status"]), row["reason"], seeded=seeded)
 
     def _make_ready(self, node: Node) -> None:
-        host = self.protocol.system.routes.get((node.operation, node.source.audio_type))
+        host = self.protocol.host(node)
         heap = self._ready.setdefault(host.name if host else None, [])
         heapq.heappush(heap, (-node.chain, next(self._order), node, time.time()))
 
@@ -231,13 +235,23 @@ class Runner:
                 continue
             self._followers[ask.key] = []
             asks.append(ask)
-        return [self._call(node, plan, tuple(asks), ready_at)] if asks else []
+        if not asks:
+            return []
+        try:
+            return [self._call(node, plan, tuple(asks), ready_at)]
+        except ClipDamaged as damage:
+            if node.kind != "measure":
+                raise
+            # What is only measured stops nothing: its row says why there is no number.
+            failure = {"status": "failed", "reason": "clip_damaged", "message": damage.message}
+            self._append(node, [make_row(self.protocol, node, ask.unit, plan, ask, failure) for ask in asks])
+            return []
 
     def _call(
         self, node: Node, plan: Plan, asks: tuple[Ask, ...], ready_at: float, earlier: tuple[Attempt, ...] = ()
     ) -> Call:
-        number = next(self._ids)
         clip = self._clip_bytes(node, plan)
+        number = next(self._ids)
         request = self.protocol.request(plan, asks, clip, str(number))
         self._in_flight[number] = _Asked(node, plan, asks, ready_at, earlier)
         label = asks[0].unit.id
@@ -274,6 +288,12 @@ class Runner:
             row = make_row(self.protocol, node, asks[0].unit, plan, asks[0], fields)
             self._append(node, [row], clips=[stored], attempts=attempts)
             return
+        if node.kind == "measure":
+            measured = measure_outcome(outcome.reply["values"])
+            self._append(
+                node, [make_row(self.protocol, node, asks[0].unit, plan, asks[0], measured)], attempts=attempts
+            )
+            return
         texts = outcome.reply["texts"] if node.kind == "answer" else [outcome.reply["text"]]
         name = "reply" if node.kind == "answer" else "text"
         rows = [
@@ -307,7 +327,7 @@ class Runner:
             own = [row for row in rows if row["reused_from"] is None]
             self.reuse.add(TABLES[node.kind], own, Path(self.stores[node.arm.name].location))
             self._left[node] -= len(rows)
-            if node.kind != "answer":
+            if node.kind in ONWARD:
                 self._rows[node] = rows[0]
             if self._left[node] == 0:
                 self._open -= 1

@@ -15,6 +15,7 @@ from torus_ray.errors import TorusError
 from torus_ray.heads import Wire
 
 Status = Literal["ok", "refused", "failed", "timeout"]
+HOST_DOWN = "host_down"
 
 
 class EngineStop(TorusError):
@@ -93,10 +94,17 @@ class Executor(Protocol):
     about `timeout_s`, sooner when something is done or `nudge` was called from another thread; it raises EngineStop
     when the run cannot go on. `room` says how many more calls of a host are worth submitting now: beyond it they only
     take memory.
+
+    A host that only measures stops nothing: `start` does not wait for it, and when it cannot be brought up, or keeps
+    dying, its calls end as `failed` with the reason HOST_DOWN.
     """
 
     def start(self) -> Mapping[str, Mapping[str, Any]]:
         """Bring up the hosts; what each said of itself: operations, versions, device."""
+        ...
+
+    def described(self) -> Mapping[str, Mapping[str, Any]]:
+        """The same for all hosts that are up by now: those that only measure may come later."""
         ...
 
     def room(self, host: str) -> int: ...

@@ -1,4 +1,4 @@
-"""A run as a graph: renders, captions and answer groups of every test, in the arms asked for.
+"""A run as a graph: renders, captions, answer groups and measures of every test, in the arms asked for.
 
 A node is what is asked in one call; it has one unit (a render, a caption) or several (the questions of one clip). A
 unit leaves one row behind. Nodes of a control hang on the renders of the arm that they control; the muted one hangs
@@ -7,7 +7,7 @@ on nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,7 +18,7 @@ from torus_ray.systems import EditMode
 
 Control = Literal["muted", "swapped"]
 CONTROLS: tuple[Control, ...] = ("muted", "swapped")
-Kind = Literal["render", "caption", "answer"]
+Kind = Literal["render", "caption", "answer", "measure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is expected of a node: one row. id: system/arm/test/stage/operation[/question/shift/repeat]."""
+    """What is expected of a node: one row. id: system/arm/test/stage/operation[:measure][/question/shift/repeat]."""
 
     id: str
     question: Question | None = None
@@ -55,7 +55,9 @@ class Node:
 
     source: the test whose clip is heard (another one in the swapped control). parents: nodes whose rows must be
     durable first.
-    chain: how many renders, captions and answers still hang on it, the longest way: longest first (DESIGN 5).
+    chain: how many renders, captions and answers still hang on it, the longest way: longest first (DESIGN 5). On a
+    measure nothing hangs and nothing waits for one: 0, so that all else goes before it.
+    given: a render that stands as its row says, whatever the system would render today: it is only measured.
     """
 
     kind: Kind
@@ -68,6 +70,8 @@ class Node:
     parents: tuple[Node, ...] = ()
     repeat: int = 0
     shift: int = 0
+    measure: str | None = None
+    given: bool = False
     chain: int = 1
     children: list[Node] = field(default_factory=list)
 
@@ -83,12 +87,13 @@ def build_graph(
     tests: Sequence[Test],
     arms: Iterable[Arm],
     repeats: int = 1,
+    measures: Mapping[str, Collection[str]] | None = None,
 ) -> list[Node]:
     """All nodes, parents before children.
 
     tests: those asked for; the swapped control may need clips of others of the bank, whose render nodes (no answers)
     are added. Arms that control another bring that arm's renders with them. repeats: how often each question is asked
-    of a clip.
+    of a clip. measures: what is measured of each clip of the tests and arms asked for -> the metrics made of it.
     """
     if repeats < 1:
         raise InputError(f"repeats is {repeats}", where="--repeats", expected="1 or more", mend="leave it out for 1")
@@ -101,22 +106,18 @@ def build_graph(
         known = clips.get((arm, test.id, stage))
         if known:
             return known
-        prefix = f"{system}/{arm.name}/{test.id}/{stage}"
-        if stage == STAGES[0]:
-            parents: tuple[Node, ...] = ()
-            operation = "generate"
-        else:
+        operation = _rendering(arm, stage)
+        parents: tuple[Node, ...] = ()
+        if stage != STAGES[0]:
             before = clip_node(arm, test, STAGES[STAGES.index(stage) - 1])
-            operation = "edit" if arm.edit_mode == "native" else "generate"
             parents = (before,)
             if arm.edit_mode == "self-caption":
-                before_prefix = f"{system}/{arm.name}/{test.id}/{before.stage}"
-                caption = Node(
-                    "caption", arm, test, before.stage, "caption", (Unit(f"{before_prefix}/caption"),), test, (before,)
-                )
+                described = Unit(_id(system, arm, test, before.stage, "caption"))
+                caption = Node("caption", arm, test, before.stage, "caption", (described,), test, (before,))
                 nodes.append(caption)
                 parents = (before, caption)
-        node = Node("render", arm, test, stage, operation, (Unit(f"{prefix}/{operation}"),), test, parents)
+        unit = Unit(_id(system, arm, test, stage, operation))
+        node = Node("render", arm, test, stage, operation, (unit,), test, parents)
         nodes.append(node)
         clips[arm, test.id, stage] = node
         return node
@@ -133,13 +134,59 @@ def build_graph(
                 else:
                     source = neighbours[test.id]
                     heard = (clip_node(arm.rendering, source, stage),)
-                prefix = f"{system}/{arm.name}/{test.id}/{stage}/answer"
+                prefix = _id(system, arm, test, stage, "answer")
                 for repeat in range(repeats):
                     units = tuple(Unit(f"{prefix}/{q.id}/0/{repeat}", q) for q in test.stage(stage).questions)
                     nodes.append(Node("answer", arm, test, stage, "answer", units, source, heard, repeat=repeat))
+                if arm.control is None and measures:
+                    nodes += _measure_nodes(system, heard[0], measures)
     for node in reversed(nodes):
-        node.chain = 1 + max((child.chain for child in node.children), default=0)
+        node.chain = 0 if node.kind == "measure" else 1 + max((child.chain for child in node.children), default=0)
     return nodes
+
+
+def measuring_graph(
+    *, system: str, tests: Sequence[Test], arms: Iterable[Arm], measures: Mapping[str, Collection[str]]
+) -> list[Node]:
+    """The measures of clips that are there already, each below its render as given. Arms without a control."""
+    nodes: list[Node] = []
+    for arm in arms:
+        for test in tests:
+            for stage in STAGES:
+                operation = _rendering(arm, stage)
+                unit = Unit(_id(system, arm, test, stage, operation))
+                render = Node("render", arm, test, stage, operation, (unit,), test, given=True)
+                nodes += [render, *_measure_nodes(system, render, measures)]
+    return nodes
+
+
+def _measure_nodes(system: str, render: Node, measures: Mapping[str, Collection[str]]) -> list[Node]:
+    """One a measure; what only WER needs is asked of stages that have words to compare with."""
+    spoken = render.test.stage(render.stage).transcript is not None
+    return [
+        Node(
+            kind="measure",
+            arm=render.arm,
+            test=render.test,
+            stage=render.stage,
+            operation="measure",
+            units=(Unit(_id(system, render.arm, render.test, render.stage, f"measure:{name}")),),
+            source=render.test,
+            parents=(render,),
+            measure=name,
+            chain=0,
+        )
+        for name, metrics in measures.items()
+        if spoken or set(metrics) != {"wer"}
+    ]
+
+
+def _rendering(arm: Arm, stage: StageName) -> str:
+    return "edit" if stage != STAGES[0] and arm.edit_mode == "native" else "generate"
+
+
+def _id(system: str, arm: Arm, test: Test, stage: StageName, operation: str) -> str:
+    return f"{system}/{arm.name}/{test.id}/{stage}/{operation}"
 
 
 def _next_of_type(tests: Sequence[Test]) -> dict[str, Test]:

@@ -21,6 +21,7 @@ from torus_ray.heads import (
     CaptionRequest,
     EditRequest,
     GenerateRequest,
+    MeasureRequest,
     Question,
     Request,
 )
@@ -33,6 +34,8 @@ Row = Mapping[str, Any]
 
 SILENCE = encode(silence(SILENT_CONTROL_S))
 """The muted control's clip."""
+MEASURING_SEED = 0
+"""Of heads that draw while they measure: the same for every clip of every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,11 @@ class Protocol:
         for row in parents:
             if row["status"] != "ok":
                 return Verdict("no_clip", _cause(row))
-        # Understanding is routed by the type of the test whose clip is heard, rendering by the test's own.
-        host = self.system.routes.get((node.operation, node.source.audio_type))
+        host = self.host(node)
         if host is None:
             return Verdict("refused", "no_capability")
+        if node.kind == "measure":
+            return self._measure(node, host, str(parents[0]["clip"]))
         if node.kind == "render":
             return self._render(node, host, parents)
         if node.kind == "caption":
@@ -100,6 +104,18 @@ class Protocol:
             content = {"instruction": self.texts.caption_instruction, "clip": clip}
             return Plan(host, "caption", clip, (self._ask(node, node.units[0], host, content, content),))
         return self._answer(node, host, parents)
+
+    def host(self, node: Node) -> HostSpec | None:
+        """Who serves a node; None where the system has nobody for it."""
+        if node.measure is not None:
+            return self.system.measures.get(node.measure)
+        # Understanding is routed by the type of the test whose clip is heard, rendering by the test's own.
+        return self.system.routes.get((node.operation, node.source.audio_type))
+
+    def _measure(self, node: Node, host: HostSpec, clip: str) -> Plan:
+        # Neither arm nor seed is in it: a clip is measured once, whoever made it.
+        content = {"measure": node.measure, "clip": clip, "seed": MEASURING_SEED}
+        return Plan(host, "measure", clip, (Ask(node.units[0], self._key(node, host, content), content),))
 
     def _render(self, node: Node, host: HostSpec, parents: Sequence[Row]) -> Plan | Verdict:
         prompt = node.test.stage(node.stage).prompt
@@ -166,7 +182,10 @@ class Protocol:
             }
             seed = int(sha256_of(origin)[:8], 16) & 0x7FFFFFFF
         content = {**content, "seed": seed}
-        key = sha256_of(
+        return Ask(unit, self._key(node, host, content), content)
+
+    def _key(self, node: Node, host: HostSpec, content: Mapping[str, Any]) -> str:
+        return sha256_of(
             {
                 "operation": node.operation,
                 "request": content,
@@ -174,7 +193,6 @@ class Protocol:
                 "repeat": node.repeat,
             }
         )
-        return Ask(unit, key, content)
 
     def request(self, plan: Plan, asks: Sequence[Ask], clip_bytes: bytes | None, request_id: str) -> Request:
         """The request of those units of a plan that nobody has answered yet."""
@@ -188,6 +206,9 @@ class Protocol:
         if plan.operation == "caption":
             assert clip_bytes is not None
             return CaptionRequest(request_id, content["instruction"], clip_bytes, seed)
+        if plan.operation == "measure":
+            assert clip_bytes is not None
+            return MeasureRequest(request_id, content["measure"], clip_bytes, seed)
         prompt, audio_type, words = content["prompt"], content["audio_type"], content["words"]
         if plan.operation == "edit":
             assert clip_bytes is not None

@@ -7,8 +7,11 @@ and gives it the unit's own context.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from torus_ray.answers.letters import read_letter
 from torus_ray.audio import StoredClip
@@ -17,7 +20,7 @@ from torus_ray.bank.order import letter_of
 from torus_ray.protocol.graph import Node, Unit
 from torus_ray.protocol.requests import Ask, Plan, Protocol, Verdict
 
-TABLES = {"render": "renders", "caption": "captions", "answer": "answers"}
+TABLES = {"render": "renders", "caption": "captions", "answer": "answers", "measure": "measures"}
 
 Row = dict[str, Any]
 
@@ -27,7 +30,13 @@ RENDER_OUTCOME = (
 )  # fmt: skip
 CAPTION_OUTCOME = ("status", "reason", "message", "text")
 ANSWER_OUTCOME = ("status", "reason", "message", "reply")
-OUTCOMES = {"render": RENDER_OUTCOME, "caption": CAPTION_OUTCOME, "answer": ANSWER_OUTCOME}
+MEASURE_OUTCOME = ("status", "reason", "message", "text", "values", "width", "flags", "values_json")
+OUTCOMES = {
+    "render": RENDER_OUTCOME,
+    "caption": CAPTION_OUTCOME,
+    "answer": ANSWER_OUTCOME,
+    "measure": MEASURE_OUTCOME,
+}
 
 REUSABLE = ("ok", "unparsed", "refused")
 """Statuses whose outcome an equal key may take over; what failed is tried again."""
@@ -68,6 +77,8 @@ def make_row(
         }
     elif node.kind == "caption":
         row |= {"clip": content.get("clip"), "instruction": content.get("instruction")}
+    elif node.kind == "measure":
+        row |= {"measure": node.measure, "clip": content.get("clip")}
     else:
         row |= _answer_fields(protocol, node, unit, content, row)
     return row
@@ -129,6 +140,45 @@ def render_outcome(clip: StoredClip, hit_limit: bool) -> Row:
         "peak": clip.peak,
         "clipped_samples": clip.clipped_samples,
     }
+
+
+def measure_outcome(values: Mapping[str, Any]) -> Row:
+    """The outcome of a measure: its reply's `text`, `values` and `flags`, and whatever else it holds as JSON.
+
+    values: numbers (one vector) or lists of equally many (frames), kept as float32. flags: words on how it was
+    measured. Numbers that are not finite, or of no such shape, make the unit `failed` with a reason.
+    """
+    rest = dict(values)
+    row: Row = {"status": "ok", "text": rest.pop("text", None)}
+    if flags := rest.pop("flags", None):
+        row["flags"] = " ".join(map(str, flags))
+    numbers = rest.pop("values", None)
+    if row["text"] is not None and not isinstance(row["text"], str):
+        return _unusable("bad_reply", f"text is a {type(row['text']).__name__}, expected a str")
+    if row["text"] is None and numbers is None:
+        return _unusable("bad_reply", f"neither text nor values, but {', '.join(sorted(values)) or 'nothing'}")
+    if numbers is not None:
+        try:
+            with np.errstate(over="ignore"):  # what float32 cannot hold is infinite, and said so below
+                frames = np.atleast_2d(np.asarray(numbers, dtype=np.float32))
+        except (TypeError, ValueError) as error:
+            return _unusable("bad_reply", f"values are no numbers, or of unequal length: {error}")
+        if frames.ndim != 2 or frames.size == 0:
+            return _unusable("bad_reply", f"values have the shape {frames.shape}, expected (frames, width)")
+        if not np.isfinite(frames).all():
+            wrong = frames.size - int(np.isfinite(frames).sum())
+            return _unusable("not_finite", f"{wrong} of {frames.size} values are NaN or infinite")
+        row |= {"values": frames.ravel(), "width": int(frames.shape[1])}
+    if rest:
+        try:
+            row["values_json"] = json.dumps(rest, sort_keys=True, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            return _unusable("bad_reply", f"{', '.join(sorted(rest))} cannot be kept: {error}")
+    return row
+
+
+def _unusable(reason: str, message: str) -> Row:
+    return {"status": "failed", "reason": reason, "message": message}
 
 
 def settled(verdict: Verdict) -> Row:

@@ -10,11 +10,14 @@ from typing import Any
 from torus_ray.report.tables import Cell, CoherenceTable
 
 _CELL = [part.name for part in fields(Cell)]
+_NUMBER = ("value", "half_width", "lo", "hi", "method", "expected", "n", "failed", "floor", "reference", "reference_n")
 HEADER = (
     *("bank", "system", "arm", "seeds", "control", "by", "group", *_CELL),
     *("complete", "missing", "rank", "over_muted", "over_muted_lo", "over_muted_hi", "over_muted_method"),
+    *("value", "n", "floor", "reference", "reference_n", "stages", "reason"),
 )
-"""by: `column` for S1, S2, S3, Total, else the columns broken down by, joined by +. Numbers are not rounded."""
+"""by: `column` for S1, S2, S3, Total; `objective`, the group being the number's convention; else the columns broken
+down by, joined by +. Numbers are not rounded."""
 
 
 def to_csv(table: CoherenceTable) -> str:
@@ -40,6 +43,11 @@ def to_csv(table: CoherenceTable) -> str:
     for row in table.arms:
         for name, cell in row.cells.items():
             write(row.system, row.arm, "column", name, cell)
+        for number in row.numbers:
+            line = {"bank": table.bank, "system": row.system, "arm": row.arm, "seeds": " ".join(map(str, row.seeds))}
+            line |= {"by": "objective", "group": number.convention}
+            line |= {name: getattr(number, name) for name in (*_NUMBER, "stages", "reason")}
+            writer.writerow({name: "" if value is None else value for name, value in line.items()})
     for part in table.breakdowns:
         for group in part.rows:
             write(group.system, group.arm, "+".join(part.by), "+".join(group.group), group.cell)

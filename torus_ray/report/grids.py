@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from torus_ray.report.number import HEADINGS, IS_REFERENCE, Number
+from torus_ray.report.published import Published
 from torus_ray.report.tables import COLUMNS, ArmRow, Breakdown, Cell, CoherenceTable
 
-NOTHING = "-"
+NOTHING, UNDEFINED = "-", "?"
 _COUNTED = ("tests", "expected", "scored", "unparsed", "refused", "failed", "timeout", "no_clip")
 _UNSCORED = ("unparsed", "refused", "failed", "timeout", "no_clip")
-_MARKS = {"bootstrap_t": "t", "wilson": "w", "percentile": "p", "": ""}
+_MARKS = {"bootstrap_t": "t", "wilson": "w", "percentile": "p", "jackknife": "j", "": ""}
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,9 @@ class Grid:
 
 def grids(table: CoherenceTable) -> list[Grid]:
     """The table, the counts behind it, and the breakdowns."""
-    return [_main(table), _counts(table), *(_broken_down(table, part) for part in table.breakdowns)]
+    parts = [_main(table), _objective(table), *([published(table.published)] if table.published else [])]
+    parts += [_counts(table), *(_measured(table, row) for row in table.arms)]
+    return parts + [_broken_down(table, part) for part in table.breakdowns]
 
 
 def number(cell: Cell | None) -> str:
@@ -73,6 +77,60 @@ def _main(table: CoherenceTable) -> Grid:
     systems = list(dict.fromkeys(row.system for row in table.arms))
     who = f"{systems[0]} on " if len(systems) == 1 else ""
     return Grid(f"Coherence in %: {who}{table.bank}", tuple(header), tuple(lines))
+
+
+def _objective(table: CoherenceTable) -> Grid:
+    """The objective columns of the paper's row, each with its network where several took a measure."""
+    named = {(n.metric, n.measure): None for row in table.arms for n in row.numbers if n.headline}
+    columns = sorted(named, key=lambda column: HEADINGS.index(column[0]))
+    titles = [metric for metric, _ in columns]
+    header = [f"{metric} {measure}" if titles.count(metric) > 1 else metric for metric, measure in columns]
+    lines = []
+    for row in table.arms:
+        found = {(n.metric, n.measure): n for n in row.numbers if n.headline}
+        if found:
+            lines.append((_arm_label(table, row), *(objective(found.get(column)) for column in columns)))
+    return Grid("Objective metrics", ("arm", *header), tuple(lines))
+
+
+def published(paper: Published) -> Grid:
+    """The paper's table under the words that say what it is."""
+    header = ("system", *COLUMNS, *HEADINGS)
+    lines = tuple((row.system, *(row.cells[name] or NOTHING for name in header[1:])) for row in paper.rows)
+    return Grid(f"{paper.title}. Another bank: not comparable", header, lines)
+
+
+def objective(number: Number | None) -> str:
+    """ "0.213 ±0.080"; a percentage with one decimal; "?" where an arm has it and a value could not be had."""
+    if number is None or number.reason in (IS_REFERENCE, "no_speech_stages"):
+        return NOTHING
+    if number.value is None:
+        return UNDEFINED
+    half = number.half_width
+    return _plain(number, number.value) + (f" ±{_plain(number, half)}" if half is not None else "")
+
+
+def _plain(number: Number, value: float) -> str:
+    return f"{value:.1f}" if number.metric == "CM" or abs(number.value or 0) >= 100 else f"{value:.3f}"
+
+
+def _measured(table: CoherenceTable, row: ArmRow) -> Grid:
+    """Every objective number of an arm by its whole name, with its counts."""
+    told = [n for n in row.numbers if n.reason != IS_REFERENCE]
+    failed = any(n.failed for n in told)
+    lines = []
+    for n in told:
+        value = objective(n) if n.value is not None else n.reason or NOTHING
+        limits = NOTHING if n.lo is None or n.hi is None else f"{_plain(n, n.lo)} to {_plain(n, n.hi)} {_mark(n)}"
+        line = [n.convention, n.stages, value, limits, f"{n.n}/{n.expected}"]
+        line += [str(n.failed)] * failed + [NOTHING if n.floor is None else _plain(n, n.floor)]
+        lines.append(tuple(line))
+    header = ("number", "stages", "value", "95 %", "clips", *(["failed"] * failed), "floor")
+    return Grid(f"What was measured: {_arm_label(table, row)}", header, tuple(lines), left=2)
+
+
+def _mark(number: Number) -> str:
+    return _MARKS[number.method or ""]
 
 
 def _excess(row: ArmRow) -> str:

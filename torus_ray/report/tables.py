@@ -18,6 +18,9 @@ import polars as pl
 from torus_ray.bank.schema import AUDIO_TYPES, FAMILIES, LETTERS, QUESTIONS_PER_STAGE, STAGES
 from torus_ray.errors import InputError
 from torus_ray.report.answers import answers_of, incomplete, together
+from torus_ray.report.number import Number
+from torus_ray.report.objective import line_numbers, notes_of
+from torus_ray.report.published import Published
 from torus_ray.report.runs import Run, open_run
 from torus_ray.stats.coherence import COUNTS, QUESTION, coherence
 from torus_ray.stats.intervals import RESAMPLES
@@ -84,6 +87,7 @@ class ArmRow:
 
     missing: questions that have no row yet. rank: among complete arms over the same questions, controls apart.
     changed: answers whose letter today's reader reads otherwise than was stored; None where they were not read anew.
+    numbers: the objective ones (CM, WER, KL, FAD, FD), of every convention.
     """
 
     system: str
@@ -96,13 +100,22 @@ class ArmRow:
     excess: Excess | None = None
     rank: int | None = None
     changed: int | None = None
+    numbers: tuple[Number, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON: every column is there, null where there is no number."""
         fields = {name: getattr(self, name) for name in ("system", "arm", "control", "complete", "missing", "rank")}
         cells = {name: asdict(self.cells[name]) if name in self.cells else None for name in COLUMNS}
         excess = asdict(self.excess) if self.excess else None
-        return {**fields, "seeds": list(self.seeds), **cells, "excess_over_muted": excess, "changed": self.changed}
+        objective = [asdict(number) for number in self.numbers]
+        return {
+            **fields,
+            "seeds": list(self.seeds),
+            **cells,
+            "excess_over_muted": excess,
+            "changed": self.changed,
+            "objective": objective,
+        }
 
 
 @dataclass(frozen=True)
@@ -129,7 +142,8 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class CoherenceTable:
-    """verified: how many of the bank's tests a person has verified; None where the bank's snapshot cannot be read."""
+    """verified: how many of the bank's tests a person has verified; None where the bank's snapshot cannot be read.
+    published: the paper's table, where it is to stand beside."""
 
     bank: str
     bank_tests: int | None
@@ -137,6 +151,7 @@ class CoherenceTable:
     arms: tuple[ArmRow, ...]
     breakdowns: tuple[Breakdown, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    published: Published | None = None
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -160,11 +175,18 @@ class CoherenceTable:
 
 
 def coherence_table(
-    folders: Sequence[Path], *, by: Sequence[Sequence[str]] = (), reread: bool = False
+    folders: Sequence[Path],
+    *,
+    by: Sequence[Sequence[str]] = (),
+    reread: bool = False,
+    reference: str | None = None,
+    objective: bool = True,
 ) -> CoherenceTable:
     """The table of some run folders, all on one bank.
 
     by: breakdowns, each one or more columns of ORDERS. reread: letters from the stored replies by today's reader.
+    reference: what distances are taken to (references.named), else what each run.json says. objective: whether WER, CM
+    and distances are wanted at all.
     Raises InputError for runs of several banks, two runs of one arm and seed, and rows that cannot be counted.
     """
     runs = [open_run(folder) for folder in folders]
@@ -192,12 +214,14 @@ def coherence_table(
                 missing=sum(_missing(run, frames[number]) for run, number in zip(here, numbers, strict=True)),
                 excess=_excess(answers, line) if here[0].manifest.control is None and not lacking else None,
                 changed=int(frame["changed"].sum()) if reread else None,
+                numbers=line_numbers(here, reference) if objective else (),
             )
         )
     ranked = _ranked(arms, answers)
     breakdowns = tuple(_breakdown(answers, tuple(columns), list(lines)) for columns in by)
     bank = _bank_facts(runs[0])
-    return CoherenceTable(runs[0].bank_name, *bank, ranked, breakdowns, tuple(_notes(ranked, answers, *bank)))
+    notes = [*_notes(ranked, answers, *bank), *notes_of({f"{arm.system} {arm.arm}": arm.numbers for arm in ranked})]
+    return CoherenceTable(runs[0].bank_name, *bank, ranked, breakdowns, tuple(notes))
 
 
 # --- which runs -------------------------------------------------------------------------------------------------------

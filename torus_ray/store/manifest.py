@@ -34,6 +34,14 @@ class HeadInfo(_Model):
     seeded: bool = True
 
 
+class MeasureInfo(_Model):
+    """One measure of a run's clips: the head that takes it, its fingerprint, and the metrics made of it."""
+
+    head: str
+    fingerprint: str
+    metrics: tuple[str, ...]
+
+
 class Driver(_Model):
     """The process that wrote the run last."""
 
@@ -45,7 +53,8 @@ class RunManifest(_Model):
     """What a run is (bank, system, arm, heads) and how it stands.
 
     versions: packages by environment. counts: rows by table and status. created, updated: epoch seconds.
-    exit_code: that of the last driver, null while one runs or when it was killed.
+    exit_code: that of the last driver, null while one runs or when it was killed. measures: by name, those of the last
+    command that measured. reference: what its distances are taken to, `system/arm` or `pack:<sha256>`.
     """
 
     version: Literal[1] = 1
@@ -58,6 +67,8 @@ class RunManifest(_Model):
     seed: int
     control: str | None = None
     heads: dict[str, HeadInfo]
+    measures: dict[str, MeasureInfo] = Field(default_factory=dict)
+    reference: str | None = None
     versions: dict[str, dict[str, str]] = Field(default_factory=dict)
     card: dict[str, Any] = Field(default_factory=dict)
     created: float

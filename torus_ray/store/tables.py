@@ -20,12 +20,16 @@ FINAL_FAILURES = frozenset({"not_finite", "empty"})
 """Reasons with which a seeded head would fail in the same way again."""
 
 _TEXT, _FLAG, _INT, _SMALL, _REAL = pa.string(), pa.bool_(), pa.int64(), pa.int32(), pa.float64()
+_VECTOR = pa.list_(pa.float32())
 
 _TYPES: dict[str, pa.DataType] = {
     **dict.fromkeys(("silent", "too_short", "clipped", "hit_limit", "correct", "correct_strict"), _FLAG),
     **dict.fromkeys(("seed", "clip_bytes", "frames", "clipped_samples", "pid"), _INT),
     **dict.fromkeys(("rate_hz", "channels", "bits", "option_shift", "repeat", "attempt", "batch"), _SMALL),
     **dict.fromkeys(("duration_s", "peak", "cpu_s"), _REAL),
+    **dict.fromkeys(("value", "lo", "hi", "half_width", "floor"), _REAL),
+    **dict.fromkeys(("width", "n", "expected", "failed", "reference_n"), _SMALL),
+    "values": _VECTOR,
     **dict.fromkeys(("ready_at", "submitted_at", "started_at", "ended_at", "returned_at", "committed_at"), _REAL),
 }
 """Columns that are not text."""
@@ -42,7 +46,9 @@ _COLUMNS: dict[str, str] = {
     "answers": f"""{_UNIT} control renderer listener {_PLACE} question family source_test option_shift repeat
         clip status reason prompt question_text option_a option_b option_c option_d option_e option_f
         reply letter letter_strict rule answer_letter correct correct_strict question_hash {_END}""",
-    "measures": f"{_UNIT} {_PLACE} measure status reason clip values_json {_END}",
+    "measures": f"{_UNIT} {_PLACE} measure status reason clip text values width flags values_json {_END}",
+    "distances": """unit_id key system arm seed convention measure metric stages value lo hi half_width method reason
+        n expected failed reference reference_n floor details_json""",
     "attempts": """unit_id operation attempt status kind message traceback stderr_tail worker node pid device batch
         ready_at submitted_at started_at ended_at returned_at committed_at cpu_s reused_from""",
 }
@@ -51,7 +57,12 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     table: pa.schema([(name, _TYPES.get(name, _TEXT)) for name in columns.split()])
     for table, columns in _COLUMNS.items()
 }
-"""Every table with its columns; `clip` is a clip's identity, `clip_sha256` and `clip_bytes` are of its FLAC file."""
+"""Every table with its columns; `clip` is a clip's identity, `clip_sha256` and `clip_bytes` are of its FLAC file.
+
+measures: `text` is a transcript; `values` are float32, frame after frame of `width` numbers (one frame: a vector);
+`flags` are words with spaces between; `values_json` is what else a head said, small. distances: numbers about a set of
+clips, `convention` is a number's whole name, `key` stands for all that it was made of.
+"""
 
 TABLES: tuple[str, ...] = tuple(SCHEMAS)
 OPTION_COLUMNS = ("option_a", "option_b", "option_c", "option_d", "option_e", "option_f")
@@ -88,7 +99,7 @@ OUTCOMES: Mapping[str, tuple[str, ...]] = {
     ),
     "captions": ("status", "reason", "message", "text"),
     "answers": ("status", "reason", "message", "reply"),
-    "measures": ("status", "reason", "message", "values_json"),
+    "measures": ("status", "reason", "message", "text", "values", "width", "flags", "values_json"),
 }
 """What a head gave, apart from which unit asked: what a unit with an equal key takes over."""
 

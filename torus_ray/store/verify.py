@@ -85,6 +85,8 @@ def verify(
             findings += _foreign(table, rows, questions)
         if table != "renders":
             findings += _parents(run, table, rows, renders)
+        if table == "measures":
+            findings += _measures(rows)
         if table == "answers":
             findings += _answers(rows, questions or {}, read_letter)
     return findings
@@ -228,6 +230,25 @@ def _parents(run: Path, table: str, rows: pl.DataFrame, renders: pl.DataFrame) -
 def _stage_clips(renders: pl.DataFrame) -> dict[tuple[str, str, int], str]:
     rows = renders.filter(pl.col("clip").is_not_null()).select("test", "stage", "seed", "clip").rows()
     return {(test, stage, seed): clip for test, stage, seed, clip in rows}
+
+
+def _measures(rows: pl.DataFrame) -> Iterator[Finding]:
+    """A measure that is ok holds a text, or finite numbers in whole frames."""
+    sizes = rows.select(
+        "unit_id",
+        "status",
+        "text",
+        "width",
+        pl.col("values").list.len().alias("size"),
+        pl.col("values").list.eval(pl.element().is_finite().all()).list.first().alias("finite"),
+    )
+    for row in sizes.rows(named=True):
+        if row["status"] == "ok" and row["text"] is None and not row["size"]:
+            yield Finding("measure", row["unit_id"], "the measure is ok and holds neither a text nor numbers")
+        if row["size"] and (not row["width"] or row["size"] % row["width"]):
+            yield Finding("measure", row["unit_id"], f"{row['size']} values are no frames of {row['width']}")
+        if row["size"] and not row["finite"]:
+            yield Finding("measure", row["unit_id"], "some of its values are NaN or infinite")
 
 
 def _answers(rows: pl.DataFrame, questions: Questions, read_letter: ReadLetter | None) -> Iterator[Finding]:

@@ -19,10 +19,10 @@ FRAMES = 3_200
 
 
 class Toy(Model):
-    """faults: what happens to a request whose prompt or question holds a text, {text: kind}; kinds are methods below,
-    a kind that starts with `once_` happens at the first try only. latency_s: seconds a request. flaky: a folder that
-    remembers first tries. record: a folder for every request as it came. accent: changes what is said. load_fault: what
-    happens in `load`. numpy: the major version of numpy that `load` insists on.
+    """faults: what happens to a request whose prompt, question or measure holds a text, {text: kind}; kinds are told of
+    below, a kind that starts with `once_` happens at the first try only. latency_s: seconds a request. flaky: a folder
+    that remembers first tries. record: a folder for every request as it came. accent: changes what is said. load_fault:
+    what happens in `load`. numpy: the major version of numpy that `load` insists on.
     """
 
     batch_invariant = True
@@ -67,6 +67,9 @@ class Toy(Model):
     def answer(self, requests: list[Any]) -> Any:
         return self._serve(requests)
 
+    def measure(self, requests: list[Any]) -> Any:
+        return self._serve(requests)
+
     def _serve(self, requests: list[Any]) -> Any:
         time.sleep(self.latency_s * len(requests))
         return self.replies(requests)
@@ -87,6 +90,8 @@ class Toy(Model):
         return replies
 
     def _content(self, request: Any, kind: str) -> Any:
+        if request.operation == "measure":
+            return _measured(request, kind)
         if kind == "nan":
             return Clip(np.full(FRAMES, np.nan), RATE_HZ)
         if kind == "empty":
@@ -104,7 +109,9 @@ class Toy(Model):
 
     def _fault_of(self, request: Any) -> str:
         questions = getattr(request, "questions", ())
-        texts = [getattr(request, "prompt", "")] + [question.text for question in questions]
+        texts = [getattr(request, "prompt", ""), getattr(request, "measure", "")] + [
+            question.text for question in questions
+        ]
         for text, kind in self.faults.items():
             if not any(text in heard for heard in texts):
                 continue
@@ -134,6 +141,22 @@ class ToyAsync(Toy):
             await asyncio.sleep(3_600)
         await asyncio.sleep(self.latency_s)
         return self.replies([request])[0]
+
+
+def _measured(request: Any, kind: str) -> dict[str, Any]:
+    """Of any clip: a text, frames of 8 class scores, a vector of 4, scores of speech, music, sound and noise."""
+    if kind == "nan":
+        return {"values": [1.0, float("nan")]}
+    if kind == "ragged":
+        return {"values": [[1.0], [1.0, 2.0]]}
+    rng = np.random.default_rng(zlib.crc32(request.clip_bytes))
+    made: dict[str, dict[str, Any]] = {
+        "toy-words": {"text": f"the tone says {rng.integers(9)}"},
+        "toy8": {"values": rng.standard_normal((3, 8)).tolist(), "flags": ["padded"]},
+        "toy-vector": {"values": rng.standard_normal(4).tolist(), "peak": float(np.abs(request.clip.wave).max())},
+        "toy4": {"values": rng.random(4).tolist()},
+    }
+    return made[request.measure]
 
 
 def _strike(kind: str) -> None:

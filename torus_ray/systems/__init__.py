@@ -25,116 +25,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import ValidationError
 
 from torus_ray.bank.digest import sha256_of
 from torus_ray.errors import InputError
-from torus_ray.heads import OPERATIONS
+from torus_ray.systems.cards import DEADLINE_S as DEADLINE_S
+from torus_ray.systems.cards import EDIT_MODES as EDIT_MODES
+from torus_ray.systems.cards import AudioType as AudioType
+from torus_ray.systems.cards import EditMode as EditMode
+from torus_ray.systems.cards import HeadCard as HeadCard
+from torus_ray.systems.cards import HostCard as HostCard
+from torus_ray.systems.cards import Metric as Metric
+from torus_ray.systems.cards import Proven
+from torus_ray.systems.cards import SystemCard as SystemCard
+from torus_ray.systems.cards import TextsCard as TextsCard
+from torus_ray.systems.located import located
+from torus_ray.systems.weights import WeightCard as WeightCard
 
-AudioType = Literal["speech", "sound", "music"]
-EditMode = Literal["native", "self-caption"]
 CARD_SUFFIX = ".system.toml"
 """How a card's file is named, so that it is found by name and is no part of its adapter's identity."""
 
-EDIT_MODES: tuple[EditMode, ...] = ("native", "self-caption")
-Proven = Literal["run", "real code, tiny weights", "contract", "unproven"]
-
 MISTAKES_TOLD = 5
-
-DEADLINE_S: Mapping[str, float] = {
-    "generate": 600.0,
-    "edit": 600.0,
-    "caption": 300.0,
-    "answer": 300.0,
-    "measure": 300.0,
-}
-"""Seconds that one request of an operation may take where its card says nothing."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class HeadCard(_Strict):
-    """One ability of a host.
-
-    audio_types: which types it serves (caption and answer heads are routed by the test's type as well).
-    words: a text-to-speech head, which gets the words to say beside the prompt (DESIGN 4).
-    seeded: the backend takes a seed, so the same request gives the same reply and a clip of NaN is final.
-    settings: declared settings of this head alone, part of its identity; the class gets them as one keyword named
-    after the operation. deadline_s: seconds for one request.
-    """
-
-    audio_types: tuple[AudioType, ...] = ("speech", "sound", "music")
-    words: bool = False
-    seeded: bool = True
-    settings: dict[str, Any] = Field(default_factory=dict)
-    deadline_s: Annotated[float, Field(gt=0)] | None = None
-
-
-class WeightCard(_Strict):
-    """One file or folder of weights: where it is on this machine, and its digest when known."""
-
-    path: str
-    sha256: str | None = None
-
-
-class HostCard(_Strict):
-    """One process with one set of weights.
-
-    adapter: "file.py:Class", relative to the card. environment: a name from runtime_envs, or "inherit".
-    settings: keywords of the class. num_cpus, num_gpus, memory_gb: what one replica holds, as Ray is told.
-    style: "batch" or "async", as the class says. replicas: at most so many; where nothing is said, what fits the
-    machine.
-    """
-
-    adapter: str
-    environment: str = "inherit"
-    settings: dict[str, Any] = Field(default_factory=dict)
-    weights: dict[str, WeightCard] = Field(default_factory=dict)
-    heads: Annotated[dict[str, HeadCard], Field(min_length=1)]
-    style: Literal["batch", "async"] = "batch"
-    num_cpus: Annotated[float, Field(gt=0)] = 1.0
-    num_gpus: Annotated[float, Field(ge=0)] = 0.0
-    memory_gb: Annotated[float, Field(gt=0)] = 1.0
-    replicas: Annotated[int, Field(ge=1)] | None = None
-    start_deadline_s: Annotated[float, Field(gt=0)] = 600.0
-
-    @field_validator("heads")
-    @classmethod
-    def _known_operations(cls, heads: dict[str, HeadCard]) -> dict[str, HeadCard]:
-        for operation in heads:
-            if operation not in OPERATIONS:
-                raise ValueError(f"no operation is called {operation!r}; there are {', '.join(OPERATIONS)}")
-        return heads
-
-
-class TextsCard(_Strict):
-    """Where a system needs other words than the project's versioned texts: name of the text -> the text itself."""
-
-    question: str | None = None
-    caption_instruction: str | None = None
-    self_caption: str | None = None
-
-
-class SystemCard(_Strict):
-    """A system as its TOML file has it.
-
-    seeds: `fixed` hands the run's seed on as it is, `derived` mixes in the request (DESIGN 4).
-    """
-
-    name: Annotated[str, Field(pattern=r"^[a-z0-9]+([.+-][a-z0-9]+)*$", max_length=80)]
-    title: str
-    about: str = ""
-    licence: str = ""
-    proven: Proven = "unproven"
-    seeds: Literal["fixed", "derived"] = "derived"
-    bits: Literal[16, 24] = 16
-    arms: tuple[EditMode, ...] = ()
-    texts: TextsCard = TextsCard()
-    hosts: Annotated[dict[str, HostCard], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -149,6 +61,12 @@ class HostSpec:
     adapter_digest: str
     environment_digest: str = ""
     weights_digest: str = ""
+
+    @property
+    def background(self) -> bool:
+        """Whether it only measures: it then works in what the others leave idle, and may fail without stopping
+        them."""
+        return set(self.card.heads) == {"measure"}
 
     def head_fingerprint(self, operation: str) -> str:
         """Identity of one head (DESIGN 4): its part of the card, adapter folder, environment lock, weights.
@@ -188,7 +106,22 @@ class System:
             for host in self.hosts.values()
             for operation, head in host.card.heads.items()
             for audio_type in head.audio_types
+            if operation != "measure"
         }
+
+    @cached_property
+    def measures(self) -> Mapping[str, HostSpec]:
+        """Measure -> the host that takes it."""
+        return {name: host for host in self.hosts.values() for name in _measures(host)}
+
+    @cached_property
+    def metrics(self) -> Mapping[str, tuple[Metric, ...]]:
+        """Measure -> what is computed from it."""
+        return {name: metrics for host in self.hosts.values() for name, metrics in _measures(host).items()}
+
+    @property
+    def only_measures(self) -> bool:
+        return all(host.background for host in self.hosts.values())
 
     @cached_property
     def edit_modes(self) -> tuple[EditMode, ...]:
@@ -216,12 +149,53 @@ class System:
         return System(self.card, hosts)
 
 
+def _measures(host: HostSpec) -> Mapping[str, tuple[Metric, ...]]:
+    head = host.card.heads.get("measure")
+    return head.measures if head else {}
+
+
+def with_measures(system: System, measuring: Iterable[System]) -> System:
+    """The system with the measuring hosts of other cards, each named after its card. Raises InputError where a card
+    measures nothing, or two take a measure of one name."""
+    hosts = dict(system.hosts)
+    for card in measuring:
+        if not card.measures:
+            raise InputError(
+                f"{card.name} measures nothing",
+                where="--measures",
+                expected="cards whose hosts have measures",
+                mend="`torus systems` shows which do",
+            )
+        for host in card.hosts.values():
+            if not _measures(host):
+                continue
+            name = f"{card.name}.{host.name}"
+            heads = {"measure": host.card.heads["measure"]}
+            hosts[name] = replace(host, name=name, card=host.card.model_copy(update={"heads": heads}))
+    _check_measures(hosts, "--measures")
+    return System(system.card, hosts)
+
+
+def _check_measures(hosts: Mapping[str, HostSpec], where: str) -> None:
+    taken: dict[str, str] = {}
+    for name, host in hosts.items():
+        for measure in _measures(host):
+            other = taken.setdefault(measure, name)
+            if other != name:
+                raise InputError(
+                    f"hosts {other!r} and {name!r} both take the measure {measure!r}",
+                    where=where,
+                    expected="one host for each measure",
+                    mend="rename it in one of the cards, or leave one card out",
+                )
+
+
 # --- reading cards ----------------------------------------------------------------------------------------------------
 
 
 def card_folders() -> list[Path]:
     """Where cards are looked for by name: inside the installed package, else the checkout's actors folder."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parent.parent
     installed = package / "_data" / "actors"
     folder = installed if installed.is_dir() else package.parent / "actors"
     return [folder] if folder.is_dir() else []
@@ -260,6 +234,12 @@ def load_system(reference: str) -> System:
     return read_card(cards[reference])
 
 
+def measuring_by_default(system: str) -> dict[str, str]:
+    """The cards that measure a system's runs where nothing is said: name -> the arm that distances are taken to."""
+    cards = (read_card(path) for path in list_cards().values())
+    return {card.name: card.card.default_for[system] for card in cards if system in card.card.default_for}
+
+
 def read_card(path: Path) -> System:
     """The system in a card file. Raises InputError that names the file and the field."""
     try:
@@ -279,7 +259,7 @@ def read_card(path: Path) -> System:
             expected="fields as in docs/systems.md",
             mend="mend the fields named",
         ) from error
-    return _system(card, path)
+    return _system(located(card, path.parent), path)
 
 
 def _system(card: SystemCard, file: Path) -> System:
@@ -287,7 +267,7 @@ def _system(card: SystemCard, file: Path) -> System:
     served: dict[tuple[str, str], str] = {}
     for name, host in card.hosts.items():
         for operation, head in host.heads.items():
-            for audio_type in head.audio_types:
+            for audio_type in head.audio_types if operation != "measure" else ():
                 other = served.setdefault((operation, audio_type), name)
                 if other != name:
                     raise InputError(
@@ -296,6 +276,7 @@ def _system(card: SystemCard, file: Path) -> System:
                         expected="one host for each operation and audio type",
                         mend=f"take {audio_type} out of the audio_types of one of them",
                     )
+    _check_measures(hosts, str(file))
     return System(card, hosts)
 
 
