@@ -103,7 +103,8 @@ def load_bank(path: Path) -> Bank:
 def _load(path: Path) -> Bank:
     card_file = path / CARD_FILE
     if not card_file.is_file():
-        what = "no bank.json in this folder" if path.is_dir() else "there is no such folder"
+        absent = "this is no folder" if path.exists() else "there is no such folder"
+        what = "no bank.json in this folder" if path.is_dir() else absent
         expected = "a folder with bank.json and one JSON file a test"
         raise BankError(str(path), [Problem(str(path), what, expected, "give the path of a bank's folder")])
     files = sorted(file for file in path.glob("[!.]*.json") if file.name != CARD_FILE)

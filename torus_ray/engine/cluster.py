@@ -171,9 +171,8 @@ def reap_dead_sessions() -> list[str]:
             if folder.name.startswith(OWN_FOLDERS):
                 shutil.rmtree(folder, ignore_errors=True)
         file.unlink(missing_ok=True)
-        told.append(
-            f"a run that was killed (driver {driver}) had left {len(left)} processes: ended, its folders removed"
-        )
+        what = f"{len(left)} processes: ended, its folders removed" if left else "its folders: removed"
+        told.append(f"a run that was killed (driver {driver}) had left {what}")
     return told
 
 
