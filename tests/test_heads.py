@@ -92,9 +92,10 @@ def test_a_render_reply_carries_its_encoded_clip() -> None:
 
 
 def test_replies_of_words_become_plain_text() -> None:
-    assert reply_to_wire(CaptionRequest("3", "Describe.", b"", 9).reply("a dog")) == {"id": "3", "text": "a dog"}
+    caption = CaptionRequest("3", "Describe.", b"", 9).reply("a dog", notes="cut to 30 s")
+    assert reply_to_wire(caption) == {"id": "3", "text": "a dog", "notes": "cut to 30 s"}
     texts = AnswerRequest("4", (QUESTION, QUESTION), None, 1).reply(["A", np.str_("B")])
-    assert reply_to_wire(texts) == {"id": "4", "texts": ["A", "B"]}
+    assert reply_to_wire(texts) == {"id": "4", "texts": ["A", "B"], "notes": ""}
     assert plain(reply_to_wire(texts))
     values = MeasureRequest("6", "words", b"", 1).reply({"text": "good day", "energy": 0.5})
     assert reply_to_wire(values) == {"id": "6", "values": {"text": "good day", "energy": 0.5}}

@@ -55,11 +55,16 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class RenderReply:
-    """A clip, and whether the model stopped only because it hit its length limit."""
+    """A clip, and whether the model stopped only because it hit its length limit.
+
+    notes (here and below): what the adapter did beyond the request, in a few words for the row: the route taken, a clip
+    cut to the model's length, tokens and cost. No part of the outcome: two runs may differ in it.
+    """
 
     id: str
     clip: Clip
     hit_limit: bool = False
+    notes: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class CaptionReply:
 
     id: str
     text: str
+    notes: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ class AnswerReply:
 
     id: str
     texts: Tuple[str, ...]
+    notes: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,8 +117,8 @@ class GenerateRequest:
 
     operation: ClassVar[str] = "generate"
 
-    def reply(self, clip: Clip, hit_limit: bool = False) -> RenderReply:
-        return RenderReply(self.id, clip, hit_limit)
+    def reply(self, clip: Clip, hit_limit: bool = False, notes: str = "") -> RenderReply:
+        return RenderReply(self.id, clip, hit_limit, notes)
 
 
 @dataclass(frozen=True)
@@ -132,8 +139,8 @@ class EditRequest:
     def clip(self) -> Clip:
         return decode(self.clip_bytes)
 
-    def reply(self, clip: Clip, hit_limit: bool = False) -> RenderReply:
-        return RenderReply(self.id, clip, hit_limit)
+    def reply(self, clip: Clip, hit_limit: bool = False, notes: str = "") -> RenderReply:
+        return RenderReply(self.id, clip, hit_limit, notes)
 
 
 @dataclass(frozen=True)
@@ -151,8 +158,8 @@ class CaptionRequest:
     def clip(self) -> Clip:
         return decode(self.clip_bytes)
 
-    def reply(self, text: str) -> CaptionReply:
-        return CaptionReply(self.id, text)
+    def reply(self, text: str, notes: str = "") -> CaptionReply:
+        return CaptionReply(self.id, text, notes)
 
 
 @dataclass(frozen=True)
@@ -186,10 +193,10 @@ class AnswerRequest:
     def clip(self) -> Optional[Clip]:
         return None if self.clip_bytes is None else decode(self.clip_bytes)
 
-    def reply(self, texts: Sequence[str]) -> AnswerReply:
+    def reply(self, texts: Sequence[str], notes: str = "") -> AnswerReply:
         if isinstance(texts, str):
             raise TypeError(f"reply takes a list with one text a question, got the text {texts!r:.40}")
-        return AnswerReply(self.id, tuple(texts))
+        return AnswerReply(self.id, tuple(texts), notes)
 
 
 @dataclass(frozen=True)
@@ -310,11 +317,12 @@ def clip_from_wire(wire: Wire) -> StoredClip:
 def reply_to_wire(reply: Reply, bits: int = 16) -> Wire:
     """A reply as plain data, its clip encoded. Raises audio.BadClip for a clip that cannot be stored."""
     if isinstance(reply, RenderReply):
-        return {"id": reply.id, "hit_limit": bool(reply.hit_limit), "clip": clip_to_wire(encode(reply.clip, bits))}
+        clip = clip_to_wire(encode(reply.clip, bits))
+        return {"id": reply.id, "hit_limit": bool(reply.hit_limit), "clip": clip, "notes": str(reply.notes)}
     if isinstance(reply, CaptionReply):
-        return {"id": reply.id, "text": str(reply.text)}
+        return {"id": reply.id, "text": str(reply.text), "notes": str(reply.notes)}
     if isinstance(reply, AnswerReply):
-        return {"id": reply.id, "texts": [str(text) for text in reply.texts]}
+        return {"id": reply.id, "texts": [str(text) for text in reply.texts], "notes": str(reply.notes)}
     if isinstance(reply, MeasureReply):
         return {"id": reply.id, "values": dict(reply.values)}
     raise TypeError(f"a reply is made by request.reply(...), got {type(reply).__name__}")

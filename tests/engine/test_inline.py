@@ -112,7 +112,7 @@ def test_an_async_model_keeps_one_event_loop(tmp_path: Path) -> None:
     started.submit([Call(number, "toy", "caption", wire) for number in (1, 2)])
     found = [started.collect(WAIT_S)[0].reply for _ in range(2)]
     started.close()
-    assert found == [{"id": "1", "text": "True"}] * 2
+    assert found == [{"id": "1", "text": "True", "notes": ""}] * 2
 
 
 @pytest.mark.parametrize(("fault", "cause"), [("raise", "no weights at /nowhere"), ("exit", "wants to leave")])

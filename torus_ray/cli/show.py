@@ -16,9 +16,14 @@ At = Annotated[Path, typer.Argument(help="A run folder, or a folder above some."
 Unit = Annotated[str, typer.Argument(help="A unit's id or enough of it, e.g. speech-01/edit/q2.", show_default=False)]
 
 _SENT = {
-    "renders": (("prompt", "prompt sent"), ("words", "words to speak"), ("caption", "from the caption")),
-    "captions": (("instruction", "instruction sent"), ("text", "caption")),
-    "answers": (("prompt", "prompt sent"),),
+    "renders": (
+        ("prompt", "prompt sent"),
+        ("words", "words to speak"),
+        ("caption", "from the caption"),
+        ("notes", "notes of the model"),
+    ),
+    "captions": (("instruction", "instruction sent"), ("text", "caption"), ("notes", "notes of the model")),
+    "answers": (("prompt", "prompt sent"), ("notes", "notes of the model")),
     "measures": (("measure", "measure"), ("text", "text"), ("flags", "flags"), ("values_json", "beside it")),
 }
 _VALUES_SHOWN = 6
@@ -39,7 +44,9 @@ def show(
 
     found = find_unit([open_run(folder) for folder in runs_at([run])], unit)
     clip = clip_facts(found)
-    attempts = found.run.rows("attempts").filter(pl.col("unit_id") == found.id).sort("attempt").to_dicts()
+    attempts = (
+        found.run.rows("attempts").filter(pl.col("unit_id") == found.id).sort("returned_at", "attempt").to_dicts()
+    )
     if as_json:
         print(
             json.dumps({"run": str(found.run.folder), "row": found.row, "clip": clip, "attempts": attempts}, indent=1)

@@ -284,7 +284,7 @@ class Runner:
             return
         if node.kind == "render":
             stored = clip_from_wire(outcome.reply["clip"])
-            fields = render_outcome(stored, bool(outcome.reply["hit_limit"]))
+            fields = render_outcome(stored, bool(outcome.reply["hit_limit"]), outcome.reply["notes"])
             row = make_row(self.protocol, node, asks[0].unit, plan, asks[0], fields)
             self._append(node, [row], clips=[stored], attempts=attempts)
             return
@@ -296,8 +296,9 @@ class Runner:
             return
         texts = outcome.reply["texts"] if node.kind == "answer" else [outcome.reply["text"]]
         name = "reply" if node.kind == "answer" else "text"
+        notes = outcome.reply["notes"] or None
         rows = [
-            make_row(self.protocol, node, ask.unit, plan, ask, {"status": "ok", name: text})
+            make_row(self.protocol, node, ask.unit, plan, ask, {"status": "ok", name: text, "notes": notes})
             for ask, text in zip(asks, texts, strict=True)
         ]
         self._append(node, rows, attempts=attempts)

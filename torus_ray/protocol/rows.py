@@ -26,10 +26,10 @@ Row = dict[str, Any]
 
 RENDER_OUTCOME = (
     "status", "reason", "message", "silent", "too_short", "clipped", "hit_limit", "clip", "clip_sha256", "clip_bytes",
-    "rate_hz", "channels", "frames", "bits", "duration_s", "peak", "clipped_samples",
+    "rate_hz", "channels", "frames", "bits", "duration_s", "peak", "clipped_samples", "notes",
 )  # fmt: skip
-CAPTION_OUTCOME = ("status", "reason", "message", "text")
-ANSWER_OUTCOME = ("status", "reason", "message", "reply")
+CAPTION_OUTCOME = ("status", "reason", "message", "text", "notes")
+ANSWER_OUTCOME = ("status", "reason", "message", "reply", "notes")
 MEASURE_OUTCOME = ("status", "reason", "message", "text", "values", "width", "flags", "values_json")
 OUTCOMES = {
     "render": RENDER_OUTCOME,
@@ -121,9 +121,10 @@ def _answer_fields(protocol: Protocol, node: Node, unit: Unit, content: Mapping[
     }
 
 
-def render_outcome(clip: StoredClip, hit_limit: bool) -> Row:
+def render_outcome(clip: StoredClip, hit_limit: bool, notes: str = "") -> Row:
     """The outcome of a clip that came back."""
     return {
+        "notes": notes or None,
         "status": "ok",
         "silent": clip.silent,
         "too_short": clip.too_short,

@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from torus_ray.audio import StoredClip
+from torus_ray.protocol.rows import OUTCOMES as HEAD_OUTCOMES
+from torus_ray.protocol.rows import TABLES as TABLE_OF
 
 Row = Mapping[str, Any]
 
@@ -41,11 +43,11 @@ _END = "head fingerprint reused_from message"
 _COLUMNS: dict[str, str] = {
     "renders": f"""{_UNIT} {_PLACE} operation status reason silent too_short clipped hit_limit
         clip clip_sha256 clip_bytes rate_hz channels frames bits duration_s peak clipped_samples
-        prompt words parent_clip caption {_END}""",
-    "captions": f"{_UNIT} {_PLACE} status reason clip instruction text {_END}",
+        prompt words parent_clip caption notes {_END}""",
+    "captions": f"{_UNIT} {_PLACE} status reason clip instruction text notes {_END}",
     "answers": f"""{_UNIT} control renderer listener {_PLACE} question family source_test option_shift repeat
         clip status reason prompt question_text option_a option_b option_c option_d option_e option_f
-        reply letter letter_strict rule answer_letter correct correct_strict question_hash {_END}""",
+        reply letter letter_strict rule answer_letter correct correct_strict question_hash notes {_END}""",
     "measures": f"{_UNIT} {_PLACE} measure status reason clip text values width flags values_json {_END}",
     "distances": """unit_id key system arm seed convention measure metric stages value lo hi half_width method reason
         n expected failed reference reference_n floor details_json""",
@@ -71,7 +73,7 @@ OPTION_COLUMNS = ("option_a", "option_b", "option_c", "option_d", "option_e", "o
 HISTORY_TABLES = frozenset({"attempts"})
 
 # What may differ between a run that was disturbed and one that was not.
-_CIRCUMSTANCE = frozenset({"reused_from", "message"})
+_CIRCUMSTANCE = frozenset({"reused_from", "message", "notes"})
 
 
 def outcome_columns(table: str) -> tuple[str, ...]:
@@ -81,26 +83,7 @@ def outcome_columns(table: str) -> tuple[str, ...]:
     return tuple(name for name in SCHEMAS[table].names if name not in _CIRCUMSTANCE)
 
 
-OUTCOMES: Mapping[str, tuple[str, ...]] = {
-    "renders": (
-        *(
-            "status",
-            "reason",
-            "message",
-            "silent",
-            "too_short",
-            "clipped",
-            "hit_limit",
-            "clip",
-            "clip_sha256",
-            "clip_bytes",
-        ),
-        *("rate_hz", "channels", "frames", "bits", "duration_s", "peak", "clipped_samples"),
-    ),
-    "captions": ("status", "reason", "message", "text"),
-    "answers": ("status", "reason", "message", "reply"),
-    "measures": ("status", "reason", "message", "text", "values", "width", "flags", "values_json"),
-}
+OUTCOMES: Mapping[str, tuple[str, ...]] = {TABLE_OF[kind]: columns for kind, columns in HEAD_OUTCOMES.items()}
 """What a head gave, apart from which unit asked: what a unit with an equal key takes over."""
 
 
