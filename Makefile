@@ -1,7 +1,7 @@
 # From a fresh clone, with python3.11 and make alone:
 #   make run            set up, then the pocket system on the bank, both arms
 #   make test           set up, then every check and test
-#   make test-models    the tests of the models, inside the pocket environment
+#   make test-models    the tests of the models, each inside its environment
 #   make lock           compile requirements/*.txt anew
 
 PYTHON ?= python3.11
@@ -50,7 +50,9 @@ test-ray: $(VENV)/.dev
 test-models: $(VENV)/.dev $(TOOLS)/.done
 	@python=$$($(BIN)/python -c \
 	    "from torus_ray.engine.environments import *; print(build(find_environment('pocket')).python)"); \
-	HF_HUB_OFFLINE=1 PYTHONPATH=$(CURDIR):$(CURDIR)/$(TOOLS) "$$python" -m pytest -q tests/actors $(PYTEST_FLAGS)
+	HF_HUB_OFFLINE=1 PYTHONPATH=$(CURDIR):$(CURDIR)/$(TOOLS) "$$python" -m pytest -q tests/actors \
+	    --ignore=tests/actors/measures $(PYTEST_FLAGS)
+	@$(BIN)/python -m tests.actors.measures.environments $(PYTEST_FLAGS)
 
 # --- set-up -----------------------------------------------------------------------------------------------------------
 
