@@ -25,7 +25,7 @@ from torus_ray.heads import (
     RenderReply,
 )
 
-from .released import LOG, find_weights, quiet, samples, seed_everything, window
+from .released import find_weights, quiet, samples, seed_everything, window
 
 RATE_HZ = 44_100
 HEARD_RATE_HZ = 16_000
@@ -41,7 +41,7 @@ class AudioOmni(Model):
 
     steps, cfg_scale: of the diffusion. tasks: the released task of each audio type; TTS speaks the words of the
     request. long_edits: an edit hears the first ten seconds of the clip, its end "cut" (as the released code does, and
-    logged) or the edit "refuse"d. max_new_tokens: of captions and answers, decoded greedily.
+    noted) or the edit "refuse"d. max_new_tokens: of captions and answers, decoded greedily.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class AudioOmni(Model):
         return [request.reply(self._generate(request)) for request in requests]
 
     def edit(self, requests: Sequence[EditRequest]) -> List[RenderReply]:
-        return [request.reply(self._edit(request)) for request in requests]
+        return [self._edit(request) for request in requests]
 
     def _generate(self, request: GenerateRequest) -> Clip:
         task = self._tasks[request.audio_type]
@@ -114,14 +114,11 @@ class AudioOmni(Model):
             )
         return self._render(conditioning, request.seed)
 
-    def _edit(self, request: EditRequest) -> Clip:
+    def _edit(self, request: EditRequest) -> RenderReply:
         heard = mono(request.clip_bytes, RATE_HZ)
         length = SECONDS * RATE_HZ
-        if len(heard) > length:
-            told = f"{len(heard) / RATE_HZ:.2f} s, Audio-Omni edits the first {SECONDS}"
-            if self._long_edits == "refuse":
-                raise Refused("clip_too_long", told)
-            LOG.warning("%s: %s", request.id, told)
+        if len(heard) > length and self._long_edits == "refuse":
+            raise Refused("clip_too_long", f"{len(heard) / RATE_HZ:.2f} s, Audio-Omni edits the first {SECONDS}")
         # `edit` has four templates; the prompt itself goes where the authors' interface puts theirs.
         told = self._wrap(self._editor, request.prompt)
         self._fits(told)
@@ -136,7 +133,7 @@ class AudioOmni(Model):
                 "speech_prompt": None,
             }
         ]
-        return self._render(conditioning, request.seed)
+        return request.reply(self._render(conditioning, request.seed), notes=_window_note(len(heard), length))
 
     def _render(self, conditioning: Sequence[Mapping[str, Any]], seed: int) -> Clip:
         with self._torch.no_grad(), quiet():
@@ -209,6 +206,14 @@ class AudioOmni(Model):
     def close(self) -> None:
         self._api: Any = None
         self._ears: Any = None
+
+
+def _window_note(heard: int, length: int) -> str:
+    """What became of a clip of so many samples in the conditioner's window."""
+    if heard == length:
+        return ""
+    done = f"heard the first {SECONDS} of" if heard > length else f"padded with silence to {SECONDS} s, from"
+    return f"{done} {heard / RATE_HZ:.2f} s"
 
 
 def _with_vocabulary(config: Dict[str, Any], vocabulary: Path) -> Dict[str, Any]:

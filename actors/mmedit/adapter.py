@@ -8,7 +8,7 @@ from typing import Any, ClassVar, List, Mapping, Sequence
 from torus_ray.audio import Clip, mono
 from torus_ray.heads import EditRequest, Host, Model, Refused, RenderReply
 
-from .released import LOG, find_weights, needs_gpu, quiet, samples, seed_everything, window
+from .released import find_weights, needs_gpu, quiet, samples, seed_everything, window
 
 RATE_HZ = 24_000
 LATENT = 480
@@ -22,7 +22,7 @@ class MMEdit(Model):
 
     steps, guidance_scale, guidance_rescale, mask_time_aligned_content: as `inference` takes them. input_s: what is
     heard of a longer clip, from its start. long_prompts: the encoder keeps 320 tokens of clip and instruction
-    together, of which ten seconds fill 250; what lies beyond is "cut" (as released, and logged) or "refuse"d.
+    together, of which ten seconds fill 250; what lies beyond is "cut" (as released, and noted) or "refuse"d.
     """
 
     capabilities: ClassVar[Mapping[str, Sequence[str]]] = {"edit": ("sound", "music")}
@@ -77,18 +77,18 @@ class MMEdit(Model):
         self._scheduler = schedulers.DDIMScheduler.from_pretrained(noise, subfolder="scheduler")
 
     def edit(self, requests: Sequence[EditRequest]) -> List[RenderReply]:
-        return [request.reply(self._edit(request)) for request in requests]
+        return [self._edit(request) for request in requests]
 
-    def _edit(self, request: EditRequest) -> Clip:
+    def _edit(self, request: EditRequest) -> RenderReply:
         heard = mono(request.clip_bytes, RATE_HZ)
         wave = window(heard, round(self._input_s * RATE_HZ))
         if len(wave) < LATENT:
             raise Refused(
                 "clip_too_short", f"{len(wave) / RATE_HZ:.3f} s, MMEdit hears {LATENT / RATE_HZ:g} s and more"
             )
+        notes = self._beyond(request, wave)
         if len(wave) < len(heard):
-            LOG.warning("%s: MMEdit heard the first %g of %.2f s", request.id, self._input_s, len(heard) / RATE_HZ)
-        self._fits(request, wave)
+            notes.insert(0, f"heard the first {self._input_s:g} of {len(heard) / RATE_HZ:.2f} s")
         seed_everything(self._torch, request.seed)
         with self._torch.no_grad(), quiet():
             made = self._net.inference(
@@ -97,21 +97,21 @@ class MMEdit(Model):
                 scheduler=self._scheduler,
                 **self._arguments,
             )
-        return Clip(samples(made)[0, 0], RATE_HZ)
+        return request.reply(Clip(samples(made)[0, 0], RATE_HZ), notes="; ".join(notes))
 
-    def _fits(self, request: EditRequest, wave: Any) -> None:
-        """Whether clip and instruction are within what the encoder keeps. Raises Refused, or logs what it will lose."""
+    def _beyond(self, request: EditRequest, wave: Any) -> List[str]:
+        """A note where clip and instruction are more than the encoder keeps, else none. Raises Refused."""
         encoder = self._net.content_encoder.text_encoder
         turn = {"role": "user", "content": [{"type": "audio", "audio": None}, {"type": "text", "text": request.prompt}]}
         text = encoder.processor.apply_chat_template([turn], add_generation_prompt=True, tokenize=False)
         # One of the text's tokens stands for the clip: Qwen2-Audio makes one of each 40 ms.
         count = len(encoder.processor.tokenizer(text).input_ids) - 1 + _audio_tokens(len(wave))
         if count <= encoder.max_length:
-            return
+            return []
         told = f"{count} tokens of clip and instruction, MMEdit's encoder keeps {encoder.max_length}"
         if self._long_prompts == "refuse":
             raise Refused("prompt_too_long", told)
-        LOG.warning("%s: %s; the end is cut", request.id, told)
+        return [f"{told}: the end is cut"]
 
     def close(self) -> None:
         self._net: Any = None

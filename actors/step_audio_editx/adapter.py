@@ -9,7 +9,7 @@ from typing import Any, ClassVar, List, Mapping, Sequence, Tuple
 from torus_ray.audio import Clip, mono
 from torus_ray.heads import EditRequest, GenerateRequest, Host, Model, Refused, RenderReply
 
-from .released import LOG, Unusable, find_weights, needs_gpu, quiet, samples, seed_everything, wav_file
+from .released import Unusable, find_weights, needs_gpu, quiet, samples, seed_everything, wav_file
 from .router import CLONE, FREE, Step, route
 
 MAX_TOKENS = 8192
@@ -27,6 +27,7 @@ class StepAudioEditX(Model):
 
     voice, voice_text: the reference recording, relative to the repository, and what is said in it: there is no speech
     without one. unrouted: an edit that is on no list is put to the model as it is ("free") or refused ("refuse").
+    The steps taken and the clauses that none served are the edit's notes, as JSON.
     """
 
     capabilities: ClassVar[Mapping[str, Sequence[str]]] = {"generate": ("speech",), "edit": ("speech",)}
@@ -110,8 +111,6 @@ class StepAudioEditX(Model):
             if self._unrouted != FREE:
                 raise Refused("no_such_edit", f"nothing of Step-Audio-EditX's list is named: {request.prompt[:200]}")
             steps = (Step(FREE, text=request.prompt),)
-        told = [[step.kind, step.info, step.text] for step in steps]
-        LOG.warning("%s: Step-Audio-EditX %s", request.id, json.dumps({"steps": told, "unserved": found.unserved}))
         heard = request.clip
         if heard.duration_s > MAX_INPUT_S and steps[0].kind != CLONE:
             raise Refused("clip_too_long", f"{heard.duration_s:.1f} s, Step-Audio-EditX takes {MAX_INPUT_S:g} s")
@@ -120,7 +119,9 @@ class StepAudioEditX(Model):
         wave, rate_hz = mono(heard, heard.rate_hz), heard.rate_hz
         for step in steps:
             wave, rate_hz = self._take(step, words, wave, rate_hz)
-        return request.reply(Clip(wave, rate_hz), hit_limit=self._longest >= MAX_TOKENS)
+        told = [[step.kind, step.info, step.text] for step in steps]
+        notes = json.dumps({"steps": told, "unserved": found.unserved})
+        return request.reply(Clip(wave, rate_hz), hit_limit=self._longest >= MAX_TOKENS, notes=notes)
 
     def _take(self, step: Step, words: str, wave: Any, rate_hz: int) -> Tuple[Any, int]:
         """One step's speech, float32 (frames,), and its rate."""

@@ -65,9 +65,9 @@ class TangoFlux(Model):
         self._vae, self._net = vae.to(host.device).eval(), net.to(host.device).eval()
 
     def generate(self, requests: Sequence[GenerateRequest]) -> List[RenderReply]:
-        return [request.reply(self._render(request)) for request in requests]
+        return [self._render(request) for request in requests]
 
-    def _render(self, request: GenerateRequest) -> Clip:
+    def _render(self, request: GenerateRequest) -> RenderReply:
         tokenizer = self._net.tokenizer
         count = len(tokenizer(request.prompt).input_ids)
         if count > tokenizer.model_max_length:
@@ -84,7 +84,10 @@ class TangoFlux(Model):
             wave = samples(self._vae.decode(latents.transpose(2, 1)).sample)[0]
         rate_hz = int(self._vae.config.sampling_rate)
         # Latents are always those of 30 s; the package cuts here as well.
-        return Clip(wave[:, : int(self._duration_s * rate_hz)], rate_hz)
+        kept = wave[:, : int(self._duration_s * rate_hz)]
+        whole_s = wave.shape[1] / rate_hz
+        notes = f"cut to the first {self._duration_s:g} of {whole_s:.2f} s" if kept.shape[1] < wave.shape[1] else ""
+        return request.reply(Clip(kept, rate_hz), notes=notes)
 
     def close(self) -> None:
         self._net: Any = None

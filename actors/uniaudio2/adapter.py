@@ -188,7 +188,8 @@ class UniAudio2(Model):
         reason, semantic = self._encode(silence() if request.clip_bytes is None else request.clip_bytes)
         task_prompt = self._tokens(f"{self._answer_instruction}\n\n")
         return request.reply(
-            [self._answer(q.prompt, task_prompt, reason, semantic, request.seed) for q in request.questions]
+            [self._answer(q.prompt, task_prompt, reason, semantic, request.seed) for q in request.questions],
+            "" if request.clip_bytes is not None else "no clip: heard a second of silence",
         )
 
     def _answer(self, question: str, task_prompt: Any, reason: Any, semantic: Any, seed: int) -> str:

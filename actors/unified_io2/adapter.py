@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Sequence
+from typing import Any, List, Sequence, Tuple
 
 from torus_ray.audio import Clip, mono
 from torus_ray.heads import (
@@ -18,7 +18,7 @@ from torus_ray.heads import (
 )
 
 from .dataclass_shim import hashable_dataclasses
-from .released import LOG, find_weights, quiet, seed_everything, window
+from .released import find_weights, quiet, seed_everything, window
 
 RATE_HZ = 16_000
 SEGMENT_S = 4.08
@@ -32,7 +32,7 @@ class UnifiedIO2(Model):
 
     top_p, guidance_scale: of the sampled audio. templates: put the prompt into one of the library's wordings, drawn by
     the seed, as its own task runner does. caption_tokens, answer_tokens: the most of each, decoded greedily.
-    long_clips: what is beyond 20.4 s is "cut" (logged) or the request "refuse"d.
+    long_clips: what is beyond 20.4 s is "cut" (noted) or the request "refuse"d.
     """
 
     def __init__(
@@ -75,39 +75,36 @@ class UnifiedIO2(Model):
             self._runner = TaskRunner(net, reader, use_hifigan_for_audio=True)
 
     def generate(self, requests: Sequence[GenerateRequest]) -> List[RenderReply]:
-        return [request.reply(self._render(request)) for request in requests]
+        return [self._render(request) for request in requests]
 
-    def _render(self, request: GenerateRequest) -> Clip:
+    def _render(self, request: GenerateRequest) -> RenderReply:
         seed_everything(self._torch, request.seed)
-        text = request.prompt
+        text, notes = request.prompt, ""
         if self._templates:
-            # Drawn here and not by `use_prompt`, so that its length counts and the log can name it.
+            # Drawn here and not by `use_prompt`, so that its length counts and the row can name it.
             text = self._runner.prompt.random_prompt(TEMPLATES).replace("{}", text)
-            LOG.info("%s: Unified-IO 2 was told %r", request.id, text)
+            notes = f"told: {text}"
         self._fits(text, "audio")
         with self._torch.no_grad(), quiet():
             wave = self._runner.audio_generation(
                 text, use_prompt=False, guidance_scale=self._guidance, num_out=None, top_p=self._top_p
             )
-        return Clip(wave, RATE_HZ)
+        return request.reply(Clip(wave, RATE_HZ), notes=notes)
 
     def caption(self, requests: Sequence[CaptionRequest]) -> List[CaptionReply]:
-        return [
-            request.reply(
-                self._told(
-                    request.instruction, self._hear(request.id, request.clip_bytes), request.seed, self._caption_tokens
-                )
-            )
-            for request in requests
-        ]
+        return [self._caption(request) for request in requests]
 
     def answer(self, requests: Sequence[AnswerRequest]) -> List[AnswerReply]:
         return [self._answers(request) for request in requests]
 
+    def _caption(self, request: CaptionRequest) -> CaptionReply:
+        heard, notes = self._hear(request.clip_bytes)
+        return request.reply(self._told(request.instruction, heard, request.seed, self._caption_tokens), notes)
+
     def _answers(self, request: AnswerRequest) -> AnswerReply:
-        heard = None if request.clip_bytes is None else self._hear(request.id, request.clip_bytes)
+        heard, notes = (None, "") if request.clip_bytes is None else self._hear(request.clip_bytes)
         return request.reply(
-            [self._told(q.prompt, heard, request.seed, self._answer_tokens) for q in request.questions]
+            [self._told(q.prompt, heard, request.seed, self._answer_tokens) for q in request.questions], notes
         )
 
     def _told(self, text: str, heard: Any, seed: int, max_tokens: int) -> str:
@@ -117,24 +114,27 @@ class UnifiedIO2(Model):
             example = self._runner.uio2_preprocessor(text_inputs=text, audio_inputs=heard, target_modality="text")
             return str(self._runner.predict_text(example, max_tokens=max_tokens)).strip()
 
-    def _hear(self, request_id: str, clip_bytes: bytes) -> Any:
-        """Spectrograms (segments, 128, 256), made as `load_audio` makes them but for its call of ffprobe."""
+    def _hear(self, clip_bytes: bytes) -> Tuple[Any, str]:
+        """Spectrograms (segments, 128, 256), made as `load_audio` makes them but for its call of ffprobe, and a note
+        of what was cut."""
         wave = mono(clip_bytes, RATE_HZ)
         length = round(SEGMENTS * SEGMENT_S * RATE_HZ)
         if not len(wave):
             raise Refused("empty", f"no sample is left at {RATE_HZ} Hz")
+        notes = ""
         if len(wave) > length:
-            told = f"{len(wave) / RATE_HZ:.2f} s, Unified-IO 2 hears the first {SEGMENTS * SEGMENT_S:g}"
+            most, given = f"{SEGMENTS * SEGMENT_S:g}", f"{len(wave) / RATE_HZ:.2f}"
             if self._long_clips == "refuse":
-                raise Refused("clip_too_long", told)
-            LOG.warning("%s: %s", request_id, told)
+                raise Refused("clip_too_long", f"{given} s, Unified-IO 2 hears the first {most}")
+            notes = f"heard the first {most} of {given} s"
             wave = window(wave, length)
-        return self._audio.extract_spectrograms_from_audio(
+        spectrograms = self._audio.extract_spectrograms_from_audio(
             wave,
             audio_length=len(wave) / RATE_HZ,
             audio_segment_length=self._config.AUDIO_SEGMENT_LENGTH,
             spectrogram_length=self._config.AUDIO_SEGMENT_LENGTH,
         )
+        return spectrograms, notes
 
     def _fits(self, text: str, target: str) -> None:
         """Raises Refused for what the encoder would cut."""

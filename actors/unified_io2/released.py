@@ -7,7 +7,6 @@ of; a test holds the copies equal.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import random
 import tempfile
@@ -18,9 +17,6 @@ import numpy as np
 import soundfile
 
 from torus_ray.heads import Host
-
-LOG = logging.getLogger("torus_ray.actors")
-"""What a row cannot carry goes here, and with it into the worker's log: routes taken, prompts and clips cut."""
 
 
 class Unusable(RuntimeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -65,7 +65,7 @@ def load(
 def test_speech_is_the_words_in_the_reference_voice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served, made, seeds, _ = load(tmp_path, monkeypatch)
     result = served.ask(render('A man says "good day".', "speech", seed=5, words="good day"))
-    assert (heard(result).rate_hz, result["reply"]["hit_limit"]) == (24_000, False)
+    assert (heard(result).rate_hz, result["reply"]["hit_limit"], result["reply"]["notes"]) == (24_000, False, "")
     asked = made.one(f"{TTS}.clone")
     assert asked["prompt_wav_path"] == str(tmp_path / "clone" / "examples" / "zero_shot_en_prompt.wav")
     assert asked["target_text"] == "good day"
@@ -74,22 +74,27 @@ def test_speech_is_the_words_in_the_reference_voice(tmp_path: Path, monkeypatch:
     assert made.one(TTS)["model_source"] == made.one("tokenizer:StepAudioTokenizer")["model_source"] == "local"
 
 
-def test_an_edit_of_the_list_is_the_released_call_on_the_clip(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_edit_of_the_list_is_the_released_call_on_the_clip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served, made, _, told = load(tmp_path, monkeypatch)
-    with caplog.at_level(logging.WARNING, "torus_ray.actors"):
-        heard(served.ask(edit("Let him whisper it, and much faster.", stored(), "speech", words="good day")))
+    prompt = "Let him whisper it, and much faster. Put a huge bell behind."
+    result = served.ask(edit(prompt, stored(), "speech", words="good day"))
+    heard(result)
     asked = [(a["audio_text"], a["edit_type"], a["edit_info"]) for a in made.of(f"{TTS}.edit")]
     assert asked == [("good day", "style", "whisper"), ("good day", "speed", "more faster")]
     assert told == ["released style whisper", "released speed more faster"]
-    assert '"steps": [["style", "whisper", null], ["speed", "more faster", null]]' in caplog.text
+    assert json.loads(result["reply"]["notes"]) == {
+        "steps": [["style", "whisper", None], ["speed", "more faster", None]],
+        "unserved": ["put a huge bell behind"],
+    }
 
 
 def test_new_words_are_spoken_anew_by_the_reference_voice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served, made, _, _ = load(tmp_path, monkeypatch)
     prompt = 'Have him say "good night" instead, angrily said.'
-    heard(served.ask(edit(prompt, stored(40.0, 16_000, 1), "speech", words="good night")))
+    result = served.ask(edit(prompt, stored(40.0, 16_000, 1), "speech", words="good night"))
+    heard(result)
+    steps = json.loads(result["reply"]["notes"])["steps"]
+    assert steps == [["clone", None, "good night"], ["emotion", "angry", None]]
     assert [call.name for call in made.calls][-3:-1] == [f"{TTS}.clone", f"{TTS}.edit"]
     assert made.one(f"{TTS}.edit")["edit_info"] == "angry"
 
@@ -99,7 +104,9 @@ def test_a_prompt_that_names_no_edit_goes_to_the_model_as_it_is(
 ) -> None:
     prompt = "Move it to a huge empty cathedral."
     served, _, _, told = load(tmp_path, monkeypatch)
-    heard(served.ask(edit(prompt, stored(), "speech", words="good day")))
+    result = served.ask(edit(prompt, stored(), "speech", words="good day"))
+    heard(result)
+    assert json.loads(result["reply"]["notes"])["steps"] == [["free", None, prompt]]
     assert told == [f"{prompt}\nThe text corresponding to the audio is: good day\n"]
     served, _, _, _ = load(tmp_path, monkeypatch, unrouted="refuse")
     assert served.ask(edit(prompt, stored(), "speech", words="good day"))["reason"] == "no_such_edit"

@@ -57,7 +57,9 @@ def load(
 
 def test_a_render_is_the_released_call_with_the_cards_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served, made = load(tmp_path, monkeypatch, missing=("text_encoder.encoder.embed_tokens.weight",))
-    clip = heard(served.ask(render("a dog barks", seed=3)))
+    result = served.ask(render("a dog barks", seed=3))
+    clip = heard(result)
+    assert result["reply"]["notes"] == "cut to the first 10 of 30.00 s"
     assert (clip.rate_hz, clip.channels, clip.duration_s) == (44_100, 2, 10.0)
     assert made.one(NET)["text_encoder_dir"] == str(tmp_path / "text_encoder")
     assert made.one(f"{NET}.inference_flow") == {
@@ -68,6 +70,12 @@ def test_a_render_is_the_released_call_with_the_cards_settings(tmp_path: Path, m
         "seed": 3,
         "disable_progress": True,
     }
+
+
+def test_all_that_the_latents_hold_is_no_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    served, _ = load(tmp_path, monkeypatch, duration_s=30.0)
+    result = served.ask(render("a dog barks"))
+    assert (heard(result).duration_s, result["reply"]["notes"]) == (30.0, "")
 
 
 def test_the_cards_guidance_and_duration_are_the_packages_defaults() -> None:

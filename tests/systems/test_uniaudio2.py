@@ -132,7 +132,8 @@ def test_frames_come_second_in_questions_and_first_in_captions(tmp_path: Path, m
 
 def test_without_a_clip_a_second_of_silence_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served, _, _ = load(tmp_path, monkeypatch)
-    assert served.ask(answer(None, "first?"))["status"] == "ok"
+    assert served.ask(answer(None, "first?"))["reply"]["notes"] == "no clip: heard a second of silence"
+    assert served.ask(answer(stored(), "first?"))["reply"]["notes"] == ""
 
 
 @pytest.mark.parametrize(("frames", "limit"), [((150, 347), True), ((150, 346), False)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -65,11 +64,13 @@ def load(tmp_path: Path, patch: pytest.MonkeyPatch, **changed: Any) -> tuple[Ser
 def test_a_render_is_the_released_call_at_library_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served, made, seeds, hidden = load(tmp_path, monkeypatch)
     assert hidden == [([], "GPU")]  # TensorFlow only prepares inputs
-    clip = heard(served.ask(render("a dog", seed=4)))
+    result = served.ask(render("a dog", seed=4))
+    clip = heard(result)
     assert (clip.rate_hz, clip.channels, clip.duration_s) == (16_000, 1, 4.08)
     asked = made.one(f"{RUNNER}.audio_generation")
     told = asked.pop("text")
     assert told.startswith("What is the sound of a dog")
+    assert result["reply"]["notes"] == f"told: {told}"
     assert asked == {"use_prompt": False, "guidance_scale": 0.0, "num_out": None, "top_p": 0.9}
     for name in ("guidance_scale", "num_out", "top_p"):
         assert asked[name] == default_of("unified-io-2", "uio2.runner", "TaskRunner.audio_generation", name)
@@ -92,6 +93,12 @@ def test_the_clip_is_heard_once_for_all_questions(tmp_path: Path, monkeypatch: p
     assert asked[0]["audio_inputs"].shape == (1, 128, 256)
 
 
+def test_a_prompt_given_as_it_is_leaves_no_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    served, made, _, _ = load(tmp_path, monkeypatch, templates=False)
+    assert served.ask(render("a dog"))["reply"]["notes"] == ""
+    assert made.one(f"{RUNNER}.audio_generation")["text"] == "a dog"
+
+
 def test_a_caption_has_the_released_length_and_no_clip_is_no_audio(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,15 +109,17 @@ def test_a_caption_has_the_released_length_and_no_clip_is_no_audio(
 
 
 def test_five_segments_of_a_long_clip_are_heard_as_the_card_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served, made, _, _ = load(tmp_path, monkeypatch)
-    with caplog.at_level(logging.WARNING, "torus_ray.actors"):
-        served.ask(answer(stored(30.0, 16_000, 1), "first?"))
+    clip, notes = stored(30.0, 16_000, 1), "heard the first 20.4 of 30.00 s"
+    assert served.ask(answer(clip, "first?"))["reply"]["notes"] == notes
     assert len(made.one(SPECTROGRAMS)["waveform"]) == round(20.4 * 16_000)
-    assert "30.00 s" in caplog.text
+    assert served.ask(caption("Describe.", clip))["reply"]["notes"] == notes
+    assert served.ask(answer(stored(20.4, 16_000, 1), "first?"))["reply"]["notes"] == ""
+    assert served.ask(answer(None, "first?"))["reply"]["notes"] == ""
     served, _, _, _ = load(tmp_path, monkeypatch, long_clips="refuse")
-    assert served.ask(answer(stored(30.0, 16_000, 1), "first?"))["reason"] == "clip_too_long"
+    assert served.ask(answer(clip, "first?"))["reason"] == "clip_too_long"
 
 
 def test_a_text_that_the_encoder_would_cut_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
