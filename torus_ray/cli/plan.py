@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from torus_ray.bank.load import Bank
 from torus_ray.bank.schema import Test
+from torus_ray.cli.costs import estimate
 from torus_ray.protocol.graph import Arm, build_graph
 from torus_ray.systems import System
 
@@ -50,13 +52,11 @@ def print_plan(
             arm: {kind: counts[arm, kind] for kind in ("render", "caption", "answer", "measure") if counts[arm, kind]}
             for arm in dict.fromkeys(arm for arm, _ in counts)
         }
-        told.append({"system": system.name, "tests": len(tests), "hosts": hosts, "units": units})
+        costs = estimate(system, bank, graph)
+        told.append({"system": system.name, "tests": len(tests), "hosts": hosts, "units": units, "costs": costs})
     if as_json:
-        print(
-            json.dumps(
-                {"bank": bank.card.name, "bank_hash": bank.hash, "results": str(results), "plan": told}, indent=1
-            )
-        )
+        plan = {"bank": bank.card.name, "bank_hash": bank.hash, "results": str(results), "plan": told}
+        print(json.dumps(plan, indent=1, default=asdict))
         return
     print(f"bank {bank.card.name}@{bank.hash[:8]}, results in {results}")
     for entry in told:
@@ -66,3 +66,5 @@ def print_plan(
             print(f"  host {name} ({host['environment']}; {needs} a replica): {', '.join(host['heads'])}")
         for arm, units in entry["units"].items():
             print(f"  arm {arm}: " + ", ".join(f"{count} {kind}s" for kind, count in units.items()))
+        for cost in entry["costs"]:
+            print(f"  {cost}")

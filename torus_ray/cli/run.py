@@ -82,6 +82,7 @@ def run(
     if inline:
         _borrow_environment(chosen)
 
+    from torus_ray.cli.costs import estimate_run
     from torus_ray.cli.progress import progress_line
     from torus_ray.engine.session import RunOptions, run_system
     from torus_ray.store.layout import bank_folder
@@ -102,6 +103,8 @@ def run(
             reference=references[system.name],
         )
         with progress_line(system.name, quiet=quiet or as_json) as line:
+            for cost in estimate_run(system, loaded, selected, wanted[system.name], repeats=repeats):
+                line.tell(str(cost))
             conclude = write_numbers(line.tell)
             ended.append(run_system(system, loaded, options, watch=line.watch, tell=line.tell, conclude=conclude))
     print_results(ended, as_json=as_json)

@@ -40,6 +40,7 @@ from torus_ray.systems.cards import Metric as Metric
 from torus_ray.systems.cards import Proven
 from torus_ray.systems.cards import SystemCard as SystemCard
 from torus_ray.systems.cards import TextsCard as TextsCard
+from torus_ray.systems.hub import PREFIX, hub_system
 from torus_ray.systems.located import located
 from torus_ray.systems.weights import WeightCard as WeightCard
 
@@ -215,7 +216,9 @@ def list_cards() -> dict[str, Path]:
 
 
 def load_system(reference: str) -> System:
-    """The system behind a card's name or path. Raises InputError."""
+    """The system behind a card's name or path, or behind `hf:` and a checkpoint. Raises InputError."""
+    if reference.startswith(PREFIX):
+        return hub_system(reference, map(read_card, list_cards().values()))
     path = Path(reference)
     if path.suffix == ".toml":
         if not path.is_file():
@@ -351,8 +354,17 @@ def model_system(
 def compose(*, generator: System, editor: System | None, listener: System) -> System:
     """A system of parts: one system's generate head, another's edit head, another's ears (caption, answer).
 
-    The generator's card decides seeds and bits. Without an editor it has the self-caption arm alone.
+    The generator's card decides seeds and bits. Without an editor it has the self-caption arm alone. Raises InputError
+    for a part that cannot do what it is for.
     """
+    for operation, system in (("generate", generator), ("edit", editor), ("answer", listener)):
+        if system and not any(operation in host.card.heads for host in system.hosts.values()):
+            raise InputError(
+                f"{system.name} has no head for {operation}",
+                where="the parts of a composed system",
+                expected="a generator that generates, an editor that edits, a listener that answers",
+                mend="`torus systems` shows what each can do",
+            )
     parts = [("generate", generator), ("edit", editor), ("caption", listener), ("answer", listener)]
     hosts: dict[str, HostSpec] = {}
     for operation, system in parts:

@@ -60,7 +60,7 @@ class HostCard(_Strict):
 
     adapter: "file.py:Class", relative to the card. environment: a name from runtime_envs, or "inherit".
     settings: keywords of the class. operating: more of them that change no reply and so are no part of its identity:
-    where a server is, how many calls at once, prices, budgets; a key NAME_env holds the name of an environment variable.
+    where a server is, how many calls at once, prices, budgets; NAME_env holds the name of an environment variable.
     num_cpus, num_gpus, memory_gb: what one replica holds, as Ray is told.
     gpu_memory_gb: GiB that must be free on a GPU; 0: its share of the card.
     style: "batch" or "async", as the class says. replicas: at most so many; where nothing is said, what fits the

@@ -1,8 +1,8 @@
 """Bringing weights: from a folder on this machine, or from the Hugging Face hub at a commit, checked before they count.
 
 A fetch fills `PATH.part` and renames it when every digest holds: what stands at a weight's path is whole. The hub's own
-client (huggingface_hub, no part of the core) does the downloading: it goes on after a cut connection, and a later command
-with the files that are not whole yet.
+client (huggingface_hub, no part of the core) does the downloading: it goes on after a cut connection, and a later
+command with the files that are not whole yet.
 """
 
 from __future__ import annotations
