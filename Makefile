@@ -51,8 +51,9 @@ test-models: $(VENV)/.dev $(TOOLS)/.done
 	@python=$$($(BIN)/python -c \
 	    "from torus_ray.engine.environments import *; print(build(find_environment('pocket')).python)"); \
 	HF_HUB_OFFLINE=1 PYTHONPATH=$(CURDIR):$(CURDIR)/$(TOOLS) "$$python" -m pytest -q tests/actors \
-	    --ignore=tests/actors/measures $(PYTEST_FLAGS)
+	    --ignore=tests/actors/measures --ignore=tests/actors/hf $(PYTEST_FLAGS)
 	@$(BIN)/python -m tests.actors.measures.environments $(PYTEST_FLAGS)
+	@$(BIN)/python -m tests.actors.hf.environments $(PYTEST_FLAGS)
 
 # --- set-up -----------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ class MyModel(Model):
         self.seconds = np.arange(2 * RATE_HZ) / RATE_HZ
 
     def generate(self, requests):
-        return [request.reply(self.tone(request.prompt)) for request in requests]
+        return [request.reply(self.tone(request.prompt, request.seed)) for request in requests]
 
     def edit(self, requests):
         return [request.reply(Clip(request.clip.wave * 0.5, request.clip.rate_hz)) for request in requests]
@@ -31,8 +31,8 @@ class MyModel(Model):
     def letter(self, clip):
         return "A" if self.loud(clip) else "B"
 
-    def tone(self, prompt):
-        pitch_hz = 200 + zlib.crc32(prompt.encode()) % 800
+    def tone(self, prompt, seed):
+        pitch_hz = 200 + zlib.crc32(f"{seed} {prompt}".encode()) % 800
         return Clip(0.4 * np.sin(2 * np.pi * pitch_hz * self.seconds), RATE_HZ)
 
     def loud(self, clip):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
-from torus_ray.engine.environments import find_environment, preflight
+from torus_ray.engine.environments import EnvironmentSpec, built, environments_root, find_environment, preflight
 from torus_ray.errors import TorusError
 from torus_ray.systems import HostSpec, load_system
+from torus_ray.systems.fetching import PART_SUFFIX
+from torus_ray.systems.weights import Weight, weights_of
 
 GIB = 1024**3
+DEVICES = Path("/dev")
 ENOUGH_DISK_GIB = 3.0
 ENOUGH_SHM_GIB = 0.5
 SOCKET_PATH_LIMIT = 107
@@ -74,25 +78,88 @@ def machine_checks() -> list[Check]:
 
 
 def system_checks(name: str) -> list[Check]:
-    """The environments and weights of a system, each environment tried once."""
+    """What a system lacks on this machine: room, GPUs, weights, keys, environments. Environments that could not be used
+    anyway are not tried: importing takes longer than all the rest, and what is missing should be told in seconds."""
     try:
         system = load_system(name)
+        specs = {host.card.environment: find_environment(host.card.environment) for host in system.hosts.values()}
     except TorusError as error:
         return [Check(False, f"system {name}", error.message, error.expected, error.mend)]
-    checks = [check for host in system.hosts.values() for check in _room(host)]
-    for environment in sorted({host.card.environment for host in system.hosts.values()}):
-        hosts = [host for host in system.hosts.values() if host.card.environment == environment]
-        files = [weight.path for host in hosts for weight in host.card.weights.values()]
-        what = f"system {name}, environment {environment}"
-        try:
-            flight = preflight(find_environment(environment), files=files, num_gpus=max(h.card.num_gpus for h in hosts))
-        except TorusError as error:
-            checks.append(Check(False, what, error.message, error.expected, error.mend))
-            continue
-        checks += [Check(False, what, f"{f.what} ({f.where})", f.expected, f.mend) for f in flight.findings]
-        if flight.ok:
-            checks.append(Check(True, what, f"Python {flight.python_version}, ray {flight.ray_version}, imports work"))
+    gpus = gpus_here()
+    hosts, weights = list(system.hosts.values()), weights_of(system, name)
+    checks = [check for host in hosts for check in (*_room(host), *_keys(host), *_gpu(host, gpus))]
+    checks += [check for weight in weights if (check := _missing(weight))]
+    checks = [replace(check, what=f"system {name}, {check.what}") for check in checks]
+    unbuilt = {environment for environment, spec in specs.items() if not _is_built(spec)}
+    whole = not checks and not unbuilt
+    for environment, spec in sorted(specs.items()):
+        what = f"system {name}, environment {spec.name}"
+        here = [host for host in hosts if host.card.environment == environment]
+        if whole or environment in unbuilt:
+            checks += _tried(what, spec, here, [w for w in weights if whole and system.hosts[w.host] in here])
+        else:
+            told = f"there; not tried until the rest is: `torus env check {environment}` tries it alone"
+            checks.append(Check(True, what, told))
     return checks
+
+
+def _is_built(spec: EnvironmentSpec) -> bool:
+    return spec.kind != "venv" or built(spec, environments_root()) is not None
+
+
+def _tried(what: str, spec: EnvironmentSpec, hosts: list[HostSpec], weights: list[Weight]) -> list[Check]:
+    flight = preflight(
+        spec,
+        files=[weight.card.path for weight in weights],
+        num_gpus=max(host.card.num_gpus for host in hosts),
+        gpu_memory_gib=max(host.card.gpu_memory_gb for host in hosts),
+    )
+    if flight.ok:
+        return [Check(True, what, f"Python {flight.python_version}, ray {flight.ray_version}, imports work")]
+    return [Check(False, what, f"{f.what} ({f.where})", f.expected, f.mend) for f in flight.findings]
+
+
+def _missing(weight: Weight) -> Check | None:
+    if weight.there:
+        return None
+    part = weight.path.with_name(weight.path.name + PART_SUFFIX)
+    begun = " (a fetch was begun: the same command goes on)" if part.exists() else ""
+    what = f"weights {weight.name} of host {weight.host}"
+    return Check(False, what, f"not at {weight.path}{begun}", "a file or a folder", weight.how_to_get())
+
+
+def gpus_here() -> int:
+    """NVIDIA GPUs that this process may use: those that the driver shows, less what CUDA_VISIBLE_DEVICES hides."""
+    seen = len([path for path in DEVICES.glob("nvidia[0-9]*") if path.name[6:].isdigit()])
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return seen if visible is None else min(seen, len([part for part in visible.split(",") if part.strip()]))
+
+
+def _gpu(host: HostSpec, gpus: int) -> list[Check]:
+    """Whether there are as many GPUs as one replica wants; how much memory is free is the preflight's."""
+    wanted = math.ceil(host.card.num_gpus)
+    if gpus >= wanted:
+        return []
+    size = f" with {host.card.gpu_memory_gb:g} GiB free" if host.card.gpu_memory_gb else ""
+    return [
+        Check(
+            False,
+            f"host {host.name}",
+            f"num_gpus = {host.card.num_gpus:g} in its card, this machine shows {gpus} NVIDIA GPU(s)",
+            f"{wanted} NVIDIA GPU(s){size}, with their driver",
+            "run it on a machine that has one, or `torus run --address` a Ray cluster that does",
+        )
+    ]
+
+
+def _keys(host: HostSpec) -> list[Check]:
+    """Whether the environment variables that a card names are set; what is in them is nobody's business."""
+    named = [str(value) for key, value in host.card.operating.items() if key.endswith("_env") and value]
+    return [
+        Check(False, f"host {host.name}", f"{name} is not set", "a key", f"export {name}=..., never in a card")
+        for name in named
+        if not os.environ.get(name)
+    ]
 
 
 def _room(host: HostSpec) -> list[Check]:

@@ -1,0 +1,1 @@
+"""Generators and editors from Hugging Face, through diffusers and transformers."""

@@ -1,0 +1,1 @@
+"""Listeners from Hugging Face, through transformers."""
