@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import typer
 
+from torus_ray.cli import _run
 from torus_ray.cli.app import app
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,3 +68,5 @@ def test_the_example_model_goes_through_the_whole_protocol(tmp_path: Path) -> No
     (system,) = json.loads(done.stdout)["systems"]
     assert system["units"] == {"ok": system["computed"]}
     assert set(system["runs"]) == {"native", "self-caption"}
+    (line,) = (line for _, line in commands() if line.startswith("torus show /tmp/trying"))
+    assert _run(shlex.split(line.replace("/tmp/trying", str(tmp_path)))[1:]) == 0

@@ -20,3 +20,9 @@ def test_what_is_not_known_is_left_out() -> None:
 def test_an_error_survives_a_process_boundary() -> None:
     error = pickle.loads(pickle.dumps(InputError("wrong", where="here", mend="so")))
     assert (error.where, error.mend) == ("here", "so")
+
+
+def test_a_wrong_argument_is_a_value_error_too() -> None:
+    assert issubclass(InputError, ValueError)
+    assert not issubclass(TorusError, ValueError)
+    assert str(InputError("wrong", mend="so")) == "wrong\n  mend: so"

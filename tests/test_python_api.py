@@ -7,6 +7,7 @@ import doctest
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -98,3 +99,37 @@ def test_a_run_is_loaded_as_frames(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no run at .*empty"):
         torus_ray.load(tmp_path / "empty")
+
+
+def test_a_folder_above_runs_names_them(tmp_path: Path) -> None:
+    for arm in ("native", "self-caption"):
+        with LocalRunStore(tmp_path / "bank@12345678" / "toy" / arm) as store:
+            store.write_manifest(manifest())
+    with pytest.raises(InputError, match=r"is no run, but 2 lie below it") as told:
+        torus_ray.load(tmp_path)
+    assert str(tmp_path / "bank@12345678" / "toy" / "native") in told.value.expected
+
+
+OPTIONS = ["a bell", "a drum", "a dog", "a train", "a door", "rain"]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: torus_ray.letter_of("zzz", OPTIONS),
+        lambda: torus_ray.letter_of("seventh", [*OPTIONS, "seventh"]),
+        lambda: torus_ray.read_letter("B", OPTIONS[:3]),
+        lambda: torus_ray.read_letter(2, OPTIONS),  # type: ignore[arg-type]
+        lambda: torus_ray.option_order(seed=0, item="t.edit.q1", options=["same", "same"]),
+        lambda: torus_ray.shown_options(seed=0, item="t.edit.q1", options=[]),
+        lambda: torus_ray.convention_of("nope"),
+        lambda: torus_ray.coherence(1),  # type: ignore[arg-type]
+        lambda: torus_ray.paired_difference([], []),  # type: ignore[arg-type]
+        lambda: torus_ray.jackknife(None, [1, 2, 3]),  # type: ignore[arg-type]
+        lambda: torus_ray.sign_flip([]),
+    ],
+)
+def test_bad_input_is_refused_with_what_was_expected(ask: Callable[[], object]) -> None:
+    with pytest.raises(InputError) as told:
+        ask()
+    assert told.value.expected

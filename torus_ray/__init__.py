@@ -49,22 +49,25 @@ def load(run: str | Path) -> dict[str, polars.DataFrame]:
     """The current rows of a run folder, ``results/<bank>@<hash8>/<system>/<arm>/``: a Polars frame for each table.
 
     Also while the run is being made, and from one that was stopped; a table without rows has its typed columns.
-    Unknown values are null. Raises errors.InputError where the folder holds no run.json.
+    Unknown values are null. Raises errors.InputError where the folder is no run, with the runs below it.
     """
     from pathlib import Path
 
     from torus_ray.errors import InputError
+    from torus_ray.store.layout import find_runs
     from torus_ray.store.manifest import read_manifest
     from torus_ray.store.reader import current_rows
     from torus_ray.store.tables import TABLES
 
     folder = Path(run)
     if read_manifest(folder) is None:
+        below = find_runs(folder)
+        near = ", ".join(map(str, below[:5])) + (f" and {len(below) - 5} more" if len(below) > 5 else "")
         raise InputError(
-            f"no run at {folder}",
+            f"{folder} is no run, but {len(below)} lie below it" if below else f"no run at {folder}",
             where=str(folder.absolute()),
-            expected="a run folder: it holds run.json",
-            mend="check the path; `torus run` prints it",
+            expected=f"one run folder: {near}" if below else "a run folder: it holds run.json",
+            mend="load them one by one" if below else "check the path; `torus run` prints it",
         )
     return {table: current_rows(folder, table) for table in TABLES}
 

@@ -29,5 +29,5 @@ class TorusError(Exception):
         return self.render().removeprefix("error: ")
 
 
-class InputError(TorusError):
-    """Something given to the command is wrong: nothing has been started."""
+class InputError(TorusError, ValueError):
+    """Something given to a command or a function is wrong: nothing has been started. To Python it is a ValueError."""

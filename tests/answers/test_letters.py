@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torus_ray.answers.letters import LETTERS, Reason, read_letter
+from torus_ray.errors import InputError
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "oracles" / "letters.json").read_text(encoding="utf-8")
@@ -122,7 +123,7 @@ def test_an_unread_reply_has_its_reason(raw: str | None, reason: str) -> None:
 
 
 def test_a_question_has_six_options() -> None:
-    with pytest.raises(ValueError, match="6 options, got 5"):
+    with pytest.raises(InputError, match="6 options, got 5"):
         read_letter("A", SOUNDS[:5])
 
 

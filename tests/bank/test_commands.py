@@ -58,6 +58,38 @@ def test_findings_are_printed_for_people_and_machines(folder: Path, capsys: pyte
     assert "`torus bank check` found 0 errors and 1 warnings." in capsys.readouterr().out
 
 
+def test_problems_of_a_bank_are_json_where_it_is_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "canary-000.json").write_text("{")
+    assert torus("bank", "check", folder, "--json") == 2
+    written = capsys.readouterr()
+    told = json.loads(written.out)
+    assert (told["bank"], written.err) == (str(folder), "")
+    (problem,) = told["problems"]
+    assert (problem["file"], problem["line"]) == ("canary-000.json", 1)
+    assert problem["message"].startswith("not JSON")
+    assert torus("bank", "check", folder, "--json", "--markdown") == 2
+    assert "together" in capsys.readouterr().err
+
+
+def test_show_prints_no_control_character(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = folder / "canary-000.json"
+    file.write_text(file.read_text().replace('"title": "', '"title": "\\u001b[31m\\u0000', 1))
+    for words in ((), ("canary-000",)):
+        assert torus("bank", "show", *words, "--bank", folder) == 2
+        written = capsys.readouterr()
+        assert "U+001B" in written.err
+        assert (written.out + written.err).replace("\n", "").isprintable()
+
+
+def test_a_folder_in_the_place_of_a_test_is_told_with_the_option(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert torus("bank", "show", folder) == 2
+    assert f"torus bank show --bank {folder}" in capsys.readouterr().err
+    assert torus("bank", "show", "canary-1", "--bank", folder) == 2
+    assert "near: canary-001" in capsys.readouterr().err
+
+
 def test_what_cannot_be_done_ends_with_2_and_says_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert torus("bank", "seal", folder, folder) == 2
     assert "is there already" in capsys.readouterr().err

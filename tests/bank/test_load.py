@@ -5,17 +5,20 @@ from __future__ import annotations
 import gc
 import gzip
 import json
+import os
 import pickle
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.canary import make_canary_bank
+from torus_ray.bank.files import LARGEST_BYTES
 from torus_ray.bank.load import BankError, Problem, from_snapshot, load_bank, snapshot
+from torus_ray.bank.positions import show_path
 from torus_ray.errors import InputError
 
 Change = Callable[[dict[str, Any]], Any]
@@ -61,8 +64,9 @@ def test_tests_come_sorted_and_can_be_found_by_id(folder: Path) -> None:
 
 
 def test_an_unknown_id_is_an_error_that_names_near_ones(folder: Path) -> None:
-    with pytest.raises(InputError, match="canary-001"):
-        load_bank(folder).test("canary-01")
+    with pytest.raises(InputError, match="near: canary-001") as caught:
+        load_bank(folder).test("canary-1")
+    assert f"--bank {folder}" in caught.value.mend
 
 
 def test_reading_spares_memory_and_leaves_the_collector_on(folder: Path) -> None:
@@ -222,11 +226,13 @@ def test_duplicate_ids_name_both_files_once(folder: Path) -> None:
     problem = only(folder)
     assert ONE in problem.message
     assert "copy.json" in problem.message
+    assert (problem.line, problem.at) == (2, "id")
 
 
 def test_a_file_is_named_by_its_id(folder: Path) -> None:
     (folder / ONE).rename(folder / "other.json")
     assert only(folder).expected == "canary-001.json"
+    assert only(folder).line == 2
 
 
 @pytest.mark.parametrize(
@@ -238,7 +244,8 @@ def test_a_file_is_named_by_its_id(folder: Path) -> None:
         (b'{"id": "a",\n "title" "b"}', "not JSON: expecting ':' delimiter at column 10", 2),
         (b"", "not JSON: expecting value at column 1", 1),
         (b'{"id": "a",\n "id": "b"}', "the field `id` is there twice", 2),
-        (b"[" * 100_000, "values are nested too deeply", None),
+        (b"[\n" * 100_000, "values are nested too deeply", 100_000),
+        (b'{"a": 1, "a": 2, "b":' + b"[" * 900 + b"]" * 900 + b"}", "values are nested too deeply", 1),
     ],
 )
 def test_a_file_that_is_no_json_text(folder: Path, data: bytes, message: str, line: int | None) -> None:
@@ -252,10 +259,113 @@ def test_a_folder_in_place_of_a_file_is_told(folder: Path) -> None:
     assert only(folder).message.startswith("cannot be read")
 
 
+@pytest.mark.parametrize("name", [ONE, "bank.json"])
+def test_what_is_no_plain_file_of_a_person_s_size_is_told_unread(folder: Path, name: str) -> None:
+    file = folder / name
+    for make in (lambda: os.mkfifo(file), lambda: file.symlink_to("/dev/zero"), file.mkdir):
+        file.unlink()
+        make()
+        assert only(folder).message == "cannot be read (not a regular file)"
+        file.rmdir() if file.is_dir() else file.unlink()
+        file.touch()
+    with file.open("wb") as sparse:
+        sparse.truncate(20 << 30)
+    assert only(folder).message == "cannot be read (larger than 1 MB)"
+    assert "regular file of at most 1 MB" in only(folder).expected
+
+
+def test_the_largest_file_is_read_and_one_byte_more_is_not(folder: Path) -> None:
+    file = folder / ONE
+    file.write_bytes(file.read_bytes().ljust(LARGEST_BYTES))
+    load_bank(folder)
+    (folder / "elsewhere").write_bytes(file.read_bytes())
+    file.unlink()
+    file.symlink_to("elsewhere")
+    load_bank(folder)
+    file.write_bytes(file.read_bytes() + b" ")
+    assert only(folder).message == "cannot be read (larger than 1 MB)"
+
+
+def test_a_snapshot_s_test_has_the_same_limit(folder: Path) -> None:
+    card, *tests = gzip.decompress(snapshot(load_bank(folder))).splitlines()
+    with pytest.raises(BankError, match="1 problem") as caught:
+        from_snapshot(gzip.compress(b"\n".join([card, tests[0].ljust(LARGEST_BYTES + 1)])))
+    assert "larger than 1 MB" in caught.value.render()
+
+
+CONTROLS = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160)) if not chr(code).isspace()]
+
+
+@pytest.mark.parametrize("character", CONTROLS)
+def test_a_control_character_is_told_with_field_line_and_mend(folder: Path, character: str) -> None:
+    change(folder / ONE, lambda c: first_question(c)["options"].__setitem__(3, f"a {character}[31m word"))
+    problem = only(folder)
+    assert problem.at == f"{QUESTION_AT}.options[3]"
+    assert problem.message == f"`options` holds the control character U+{ord(character):04X}"
+    assert problem.line
+    assert problem.mend
+
+
+def test_every_text_of_test_and_card_is_held_to_it_but_tab_and_newline_pass(folder: Path) -> None:
+    def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for step, member in members:
+            yield from paths(member, (*at, step))
+        if isinstance(value, str):
+            yield at
+
+    for name in (ONE, "bank.json"):
+        content = json.loads((folder / name).read_text())
+        for path in paths(content):
+            holder = content
+            for step in path[:-1]:
+                holder = holder[step]
+            before = holder[path[-1]]
+            holder[path[-1]] = f"a\u001bb{before}"
+            (folder / name).write_text(json.dumps(content))
+            assert show_path(path) in {problem.at for problem in problems(folder)}
+            holder[path[-1]] = before
+        content["title"] = "two\nlines\tand a tab"
+        (folder / name).write_text(json.dumps(content))
+        load_bank(folder)
+
+
+def test_nothing_in_a_file_reaches_a_terminal_raw(folder: Path) -> None:
+    def change_all(content: dict[str, Any]) -> None:
+        content["\u001b[31m"] = 1
+        content["audio_type"] = "\u009b31m"
+        content["stages"]["\u0007"] = {}
+
+    change(folder / ONE, change_all)
+    (folder / "\x1b[31m.json").write_text("{")
+    with pytest.raises(BankError) as caught:
+        load_bank(folder)
+    told = caught.value.render()
+    assert "\\u001b[31m" in told
+    assert told.replace("\n", "").isprintable()
+
+
+def test_a_wrong_answer_is_told_beside_errors_of_the_shape(folder: Path) -> None:
+    def change_all(content: dict[str, Any]) -> None:
+        content.pop("title")
+        first_question(content).update(answer="a silence", family="timbre")
+        options = content["stages"]["edit"]["questions"][1]["options"]
+        options[1] = options[0].upper()
+        content["stages"]["counterfactual"]["questions"][0]["options"] = [1, 2]
+        content["stages"]["counterfactual"]["questions"][1] = None
+
+    change(folder / ONE, change_all)
+    found = {problem.at: problem for problem in problems(folder)}
+    assert {"title", f"{QUESTION_AT}.family"} < found.keys()
+    assert "none of the options" in found[f"{QUESTION_AT}.answer"].message
+    assert "equal options" in found["stages.edit.questions[1].options[1]"].message
+    assert all(problem.line for problem in found.values())
+
+
 def test_half_a_surrogate_pair_is_refused(folder: Path) -> None:
     text = (folder / ONE).read_text()
     (folder / ONE).write_text(text.replace('"title": "', '"title": "\\ud800', 1))
-    assert only(folder).file == ONE
+    assert (only(folder).file, only(folder).line) == (ONE, 4)
 
 
 def test_folders_that_are_no_bank(tmp_path: Path, folder: Path) -> None:

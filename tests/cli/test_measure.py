@@ -188,6 +188,8 @@ def test_wrong_places_and_words_are_told(made: Path, cli: Cli) -> None:
         (["measure", toy(made), "--measures", "nobody"], "no system is called"),
         (["measure", toy(made), "--measures", made / "toy" / "toy.toml"], "measures nothing"),
         (["report", toy(made), "--published", "--format", "csv"], "no part of a CSV"),
+        (["report"], "no run is named"),
+        (["report", "--published", "--by", "stage"], "no run is named"),
         (["run", "embedded"], "only measures"),
     ):
         code, _, err = cli(*words)
@@ -202,6 +204,24 @@ def test_the_paper_stands_beside_only_when_asked_and_says_what_it_is(made: Path,
         _, out, _ = cli("report", toy(made), "--published", "--format", way)
         assert "Another bank: not comparable" in out
         assert "63.2±6.3" in out
+
+
+def test_the_paper_can_be_seen_without_a_run(tmp_path: Path, cli: Cli) -> None:
+    for way in ("terminal", "markdown"):
+        code, out, _ = cli("report", "--published", "--format", way)
+        assert code == 0
+        assert "Another bank: not comparable" in out
+        assert "63.2±6.3" in out
+        assert "which are not published" in out
+        assert cli("report", "--published", "--format", way, "--out", tmp_path / way)[0] == 0
+        assert (tmp_path / way).read_text(encoding="utf-8") == out
+
+
+def test_what_only_measures_has_no_arms(made: Path, cli: Cli) -> None:
+    card = made / "gauge" / "gauge.toml"
+    assert "arms: none" in cli("systems", card)[1]
+    (told,) = json.loads(cli("systems", card, "--json")[1])
+    assert told["arms"] == []
 
 
 def test_csv_has_every_number_unrounded(made: Path, cli: Cli) -> None:

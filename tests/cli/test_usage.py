@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from torus_ray.cli import EXIT_STOPPED, EXIT_USAGE, _run
+import torus_ray
+from torus_ray.cli import EXIT_STOPPED, EXIT_USAGE, GOES_ON, _run
 
 
 @pytest.mark.parametrize(
@@ -21,6 +25,7 @@ from torus_ray.cli import EXIT_STOPPED, EXIT_USAGE, _run
         (["run", "simulated", "--arms", "backwards"], "native, self-caption"),
         (["run", "simulated", "--tests", "nothing-*"], "no test matches"),
         (["run", "nobody"], "no system is called"),
+        (["run", "simulatd"], "near: simulated"),
         (["run", "simulated", "--model", "x.py:Y"], "in one way"),
         (["run"], "in one way"),
     ],
@@ -48,5 +53,23 @@ def test_ctrl_c_ends_with_three_and_says_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("torus_ray.bank.load.load_bank", interrupted)
-    assert _run(["bank", "show"]) == EXIT_STOPPED
+    assert _run(["bank", "gate", "bank", "--out", "gated", "--muted", "simulated"]) == EXIT_STOPPED
     assert "the same command goes on" in capsys.readouterr().err
+    for words in (["bank", "check"], ["bank", "show"]):  # they keep nothing to go on from
+        assert _run(words) == EXIT_STOPPED
+        assert capsys.readouterr().err == "stopped\n"
+
+
+def test_commands_that_go_on_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in GOES_ON:
+        assert _run([*command, "--help"]) == 0
+
+
+def test_ctrl_c_while_modules_are_loaded_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    command = [sys.executable, "-c", "from torus_ray.cli import main; main(['--help'])"]
+    path = os.pathsep.join([str(tmp_path), str(Path(torus_ray.__file__).parent.parent)])
+    ended = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (EXIT_STOPPED, "", "stopped\n")

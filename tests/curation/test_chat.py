@@ -268,12 +268,14 @@ def test_a_budget_in_money_is_not_overspent(ledger: Ledger) -> None:
     assert sum(isinstance(each, ChatReply) for each in ended) == 3
     assert ledger.rows("calls")["cost"].sum() == 30.0
     # What is spent counts for the next command too.
-    assert spent(ledger, Spend()).money == 30.0
+    assert spent(ledger, Spend()).cost == 30.0
 
 
 def test_a_server_that_hides_its_usage_ends_a_budget_in_tokens(ledger: Ledger) -> None:
     with StandIn([Reply("A", usage=None)]) as server:
-        ended, _ = ask(ledger, *(request(endpoint(server), f"{i}") for i in range(3)), most=Spend(tokens=10**9))
+        priced = endpoint(server, input_price=1.0, output_price=1.0)
+        ended, _ = ask(ledger, *(request(priced, f"{i}") for i in range(3)), most=Spend(tokens=10**9))
+    assert spent(ledger, Spend()).cost is None
     assert isinstance(ended[0], ChatReply)
     assert all(isinstance(each, CurationStop) and "--max-calls" in each.mend for each in ended[1:])
 

@@ -100,6 +100,15 @@ def test_a_wrong_endpoint_is_told_without_its_value(change: str) -> None:
     assert "secret" not in caught.value.render()
 
 
+def test_an_unknown_field_is_told_with_the_one_that_was_meant() -> None:
+    with pytest.raises(InputError, match="unknown field 'modle'") as caught:
+        read_endpoints(None, ["author.modle=x"])
+    assert "near: model" in caught.value.expected
+    assert "author.model=" in caught.value.mend
+    with pytest.raises(InputError, match="is no change of an endpoint"):
+        read_endpoints(None, ["author.model"])
+
+
 # --- prompts ---
 
 

@@ -192,10 +192,39 @@ def test_what_cannot_be_drafted_is_a_row_with_its_reason(
             ("take-2", "author", "schema", 3),
         ]
         assert {test.id for test in load_bank(out).tests} == {"take-0", "take-3", "take-4"}
+        assert "next: torus bank gate" in said
         # With more asks the same command goes on from the third.
         asked = len(server.requests)
         assert _run([*words, "--asks", "4"]) == 0
         assert Counter(map(role_of, server.requests[asked:])) == {"architect": 1, "author": 2}
+
+
+def test_a_draft_of_nothing_names_no_next_step(seeds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = Scripted({("architect", take): ["no"] for take in range(5)})
+    with StandIn(script, key=KEY) as server:
+        words = [str(seeds), "--out", str(tmp_path / "draft"), "--asks", "1", *endpoint("author", server)]
+        assert _run(["bank", "draft", *words]) == 1
+    said = capsys.readouterr().out
+    assert "0 of 5 tests" in said
+    assert "next" not in said
+
+
+def test_a_cost_that_is_not_known_is_never_a_number(
+    seeds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with StandIn(Scripted(), key=KEY) as server:
+        draft, gated = str(tmp_path / "draft"), str(tmp_path / "gated")
+        drafting = ["bank", "draft", str(seeds), "--out", draft, "--quiet", *endpoint("author", server)]
+        assert _run([*drafting, "--max-calls", "4"]) == 3
+        assert "cost unknown (4 calls of unknown price); the next may take" in capsys.readouterr().err
+        prices = ["--set", "author.input_price=1", "--set", "author.output_price=1"]
+        assert _run([*drafting, *prices]) == 0
+        assert " and 4 calls of unknown price) in all" in capsys.readouterr().out
+        assert _run([*drafting, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["cost"] is None
+        gating = ["bank", "gate", draft, "--out", gated, "--orders", "1", "--quiet", "--no-repair"]
+        _run([*gating, *endpoint("ideal", server), *endpoint("muted", server, hears="nothing")])
+        assert "cost unknown (90 calls of unknown price) in all" in capsys.readouterr().out
 
 
 def test_a_wrong_key_stops_at_once_and_is_not_shown(
@@ -244,7 +273,7 @@ def test_a_budget_is_kept_and_the_same_command_with_more_goes_on(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--set", "author.modle=x"], "ROLE.FIELD=VALUE"),
+        (["--set", "author.modle=x"], "near: model"),
         (["--set", "critic.model=x"], "no role"),
         (["--set", "author.key_env=sk-abcdefgh"], "NAME of a variable"),
         (["--set", "author.key_env=NOT_THERE"], "NOT_THERE is not set"),

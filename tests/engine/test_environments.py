@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.engine.stub_wheels import DRIVER_RAY, STUBS, write_environment
+from tests.engine.systems import host, system
 from torus_ray.engine.env_spec import (
     INHERIT,
     EnvironmentSpec,
@@ -27,6 +30,7 @@ from torus_ray.engine.env_spec import (
 )
 from torus_ray.engine.environments import EnvironmentStop, check, list_environments, preflight, preflight_request
 from torus_ray.engine.preflight import run_preflight
+from torus_ray.engine.session import _preflight
 from torus_ray.errors import InputError, TorusError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -55,11 +59,13 @@ def test_shipped_environments_load_and_their_locks_hold_their_inputs(folder: Pat
         locked = {name: version for name, version, _ in pins(spec.lock_text)}
         assert spec.inputs is not None
         for line in spec.inputs.packages:
-            name, _, version = line.replace("_", "-").partition("==")
+            wanted = Requirement(line)
+            name = canonicalize_name(wanted.name)
             assert name in locked
-            assert not version or locked[name] == version
+            assert wanted.specifier.contains(locked[name], prereleases=True), line
         assert not locked.keys() & set(spec.inputs.excludes)
-        assert spec.licences.keys() <= locked.keys()
+        held = {*locked, *(canonicalize_name(source.name) for source in spec.sources)}
+        assert {canonicalize_name(name) for name in spec.licences} <= held
         assert "://" not in spec.lock_text
 
 
@@ -438,3 +444,17 @@ def test_free_gpu_memory(
     assert found.ok is fits
     if not fits:
         assert "GPU 0: 2.0 of 80.0 GiB" in found.findings[0].what
+
+
+def test_a_run_asks_for_the_gpu_memory_of_its_hungriest_host(
+    tmp_path: Path, two_gpus: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    hosts = {
+        "small": host("answer", "caption", num_gpus=0.1),
+        "large": host("generate", "edit", num_gpus=0.1, gpu_memory_gb=79.5),
+    }
+    made = system(tmp_path / "card", hosts)
+    with pytest.raises(EnvironmentStop, match="too little free GPU memory") as told:
+        _preflight(made, {"inherit": find_environment("inherit")})
+    assert "79.5 GiB" in told.value.expected

@@ -200,5 +200,12 @@ def test_every_convention_declares_itself() -> None:
         assert low is None or high is None or low < high
     assert convention_of("kl.clip_mean.ref_gen.yamnet521").name == "kl.clip_mean.ref_gen"
     assert convention_of("fad.vggish128.preact") is FAD
-    with pytest.raises(KeyError, match="no convention"):
+    with pytest.raises(InputError, match="no convention"):
         convention_of("fadtk.vggish")
+
+
+def test_a_set_without_rows_is_not_of_low_rank() -> None:
+    for ours in ([], [[1.0, 2.0]]):
+        found = mmd(generated=ours, reference=[])
+        assert (found.value, found.reason, found.low_rank) == (None, "reference_of_0_clips", False)
+    assert frechet(generated=[[1.0, 2.0]] * 2, reference=[[1.0, 2.0]] * 2).low_rank

@@ -15,9 +15,11 @@ from torus_ray.bank.load import Bank
 from torus_ray.errors import InputError
 from torus_ray.protocol.graph import Arm, Node, Unit
 from torus_ray.report.csv import to_csv
+from torus_ray.report.grids import published
 from torus_ray.report.markdown import to_markdown
+from torus_ray.report.published import read_published
 from torus_ray.report.tables import COLUMNS, CROSSINGS, ArmRow, coherence_table
-from torus_ray.report.terminal import print_table
+from torus_ray.report.terminal import print_grids, print_table
 from torus_ray.stats.coherence import STATUSES
 from torus_ray.store import LocalRunStore
 from torus_ray.store.reader import current_rows
@@ -216,6 +218,17 @@ def test_a_terminal_of_100_columns_is_enough(tmp_path: Path, bank: Bank, encodin
     assert max(map(len, text.splitlines())) <= 100
     assert "\x1b" not in text
     assert ("100.0 ±0.0" if encoding == "utf-8" else "100.0 +-0.0") in text
+
+
+def test_names_of_the_paper_break_between_words_alone() -> None:
+    stream = io.StringIO()
+    grid = published(read_published())
+    print_grids([grid], [], stream)
+    text = stream.getvalue()
+    assert max(map(len, text.splitlines())) <= 100
+    words = {word for line in grid.lines for word in line[0].split()}
+    assert words <= set(text.split())
+    assert "Unified-IO 2 " in text
 
 
 def test_the_statuses_are_those_of_the_store() -> None:

@@ -142,8 +142,11 @@ def test_a_null_in_place_of_right_or_wrong_is_refused() -> None:
 
 
 def test_a_missing_column_is_named(answers: pl.DataFrame) -> None:
-    with pytest.raises(InputError, match="no column arm"):
+    with pytest.raises(InputError, match="no column arm") as told:
         coherence(answers, ["arm"])
+    # What is not there is no answer to the question of what should be.
+    assert "arm" not in told.value.expected
+    assert "test, stage, question, status, correct" in told.value.expected
 
 
 def test_two_families_for_one_question_do_not_hide_a_double(answers: pl.DataFrame) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torus_ray.errors import InputError
 from torus_ray.stats.intervals import Estimate, dependence, estimate, estimates, wilson_interval
 
 ORACLE: dict[str, Any] = json.loads((Path(__file__).parents[1] / "oracles" / "bootstrap.json").read_text())
@@ -118,11 +119,37 @@ def test_wilson_of_known_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "totals"), [([], []), ([1, 2], [3, 0]), ([1, float("nan")], [3, 3]), ([1, 2], [3, 3, 3])]
+    ("values", "totals", "bounds"),
+    [
+        ([], [], None),
+        ([1], [0], None),
+        ([1, 2], [3, 0], None),
+        ([1, float("nan")], [3, 3], None),
+        ([1, 2], [3, 3, 3], None),
+        (["one"], [1], None),
+        ([1, 2], [1, 1], (0, 1)),
+        ([-1, -1], [1, 1], (0, 1)),
+    ],
 )
-def test_what_cannot_be_estimated_is_refused(values: list[float], totals: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"n_tests|finite|inhomogeneous"):
-        estimate(values, totals)
+def test_what_cannot_be_estimated_is_refused(
+    values: list[Any], totals: list[float], bounds: tuple[float, float] | None
+) -> None:
+    with pytest.raises(InputError, match=r"n_tests|finite|above 0|outside of the bounds"):
+        estimate(values, totals, bounds=bounds)
+
+
+def test_rounding_takes_no_share_out_of_its_bounds() -> None:
+    found = estimate([0.1 + 0.2, 0.3], [0.3, 0.3], bounds=(0, 1))
+    assert found.recommended
+    assert found.recommended.hi == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "level"), [(1.5, 10, 0.95), (float("nan"), 3, 0.95), (0.5, 0, 0.95), (0.5, -2, 0.95), (0.5, 9, 1)]
+)
+def test_a_share_that_is_none_has_no_interval(share: float, n: float, level: float) -> None:
+    with pytest.raises(InputError, match=r"a share of|a level of"):
+        wilson_interval(share, n, level)
 
 
 COUNTS = st.lists(st.tuples(st.integers(0, 9), st.integers(9, 12)), min_size=2, max_size=20)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from torus_ray.errors import InputError
 from torus_ray.stats.clips import estimate_clips
 from torus_ray.stats.intervals import estimate
 from torus_ray.stats.jackknife import jackknife
@@ -47,8 +48,10 @@ def test_limits_stay_inside_the_bounds_and_few_or_equal_tests_have_none() -> Non
     level = jackknife(0.5, [0.5, 0.5, 0.5])
     assert level
     assert level.interval is None
-    with pytest.raises(ValueError, match="all finite"):
+    with pytest.raises(InputError, match="NaN or infinite"):
         jackknife(0.5, [0.5, np.nan, 0.1])
+    with pytest.raises(InputError, match="outside of the bounds"):
+        jackknife(-0.5, [0.5, 0.3, 0.1], bounds=(0, None))
 
 
 def test_sign_flips_of_few_tests_are_exact() -> None:
@@ -92,8 +95,13 @@ def test_the_p_value_is_never_zero_and_holds_its_level() -> None:
 
 @pytest.mark.parametrize("gaps", [[], [[1.0]], [np.nan]])
 def test_what_cannot_be_tested_is_refused(gaps: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"at least one test|one finite difference"):
+    with pytest.raises(InputError, match=r"at least one test|finite numbers"):
         sign_flip(gaps)
+
+
+def test_a_statistic_without_a_value_is_refused() -> None:
+    with pytest.raises(InputError, match="finite for every exchange"):
+        swap_test(lambda marks: np.nan, 4)
 
 
 def test_clips_are_summed_inside_their_tests() -> None:
@@ -104,6 +112,6 @@ def test_clips_are_summed_inside_their_tests() -> None:
     order = np.random.default_rng(0).permutation(6)
     assert estimate_clips(errors[order], words[order], [tests[i] for i in order]) == found
     assert estimate_clips([], [], []) is None
-    with pytest.raises(ValueError, match="one value, total and test a clip"):
+    with pytest.raises(InputError, match="one value, total and test a clip"):
         estimate_clips([1], [1, 2], ["a"])
     assert all(left <= right for left, right in pairwise(sorted(tests)))

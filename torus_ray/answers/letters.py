@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from torus_ray.errors import InputError
 from torus_ray.folding import fold
 
 Reason = Literal["empty", "unclosed_thinking", "refusal", "ambiguous", "no_letter"]
@@ -67,10 +68,16 @@ Rule = Callable[[_Reply], _Said | None]
 def read_letter(reply: str | None, options: Sequence[str]) -> Reading:
     """Read a reply to a question whose six `options` were shown in this order. None is a reply that was never given.
 
-    Raises ValueError unless there are six options, and for no text whatever.
+    Raises InputError unless there are six options, and for no text whatever.
     """
     if len(options) != len(LETTERS):
-        raise ValueError(f"a question has {len(LETTERS)} options, got {len(options)}")
+        raise InputError(
+            f"a question has {len(LETTERS)} options, got {len(options)}",
+            expected="the option texts as they were shown, A first",
+            mend="pass all of them",
+        )
+    if reply is not None and not isinstance(reply, str):
+        raise InputError("the reply is no text", where=repr(reply)[:80], expected="a string, or None", mend="pass it")
     raw = (reply or "").strip()
     text, unclosed = normalise(raw)
     if unclosed:

@@ -9,8 +9,7 @@ import bisect
 import difflib
 import gzip
 import json
-import math
-import string
+import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -22,13 +21,16 @@ from typing import Any, TypeVar, cast, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from torus_ray.bank.characters import NO_CONTROLS, first_control, shown, visible
+from torus_ray.bank.consistency import inner_problems, loose_problems
 from torus_ray.bank.digest import bank_hash, canonical_json
+from torus_ray.bank.files import LARGEST_BYTES, READABLE, read_document, too_large
 from torus_ray.bank.memory import no_collections, share_field_sets
+from torus_ray.bank.near import near_names
 from torus_ray.bank.positions import Path as JsonPath
-from torus_ray.bank.positions import Positions, show_path
-from torus_ray.bank.schema import LETTERS, QUESTIONS_PER_STAGE, STAGES, BankCard, Question, Test
+from torus_ray.bank.positions import Positions, deepest, show_path
+from torus_ray.bank.schema import LETTERS, QUESTIONS_PER_STAGE, STAGES, BankCard, Test
 from torus_ray.errors import InputError
-from torus_ray.folding import fold
 
 CARD_FILE = "bank.json"
 Document = TypeVar("Document", bound=BaseModel)
@@ -49,12 +51,12 @@ class Bank:
         at = bisect.bisect_left(ids, test_id)
         if at < len(ids) and ids[at] == test_id:
             return self.tests[at]
-        near = difflib.get_close_matches(test_id, ids, n=3)
+        near = near_names(test_id, ids)
         raise InputError(
             f"the bank {self.card.name} has no test {test_id!r}",
             where=str(self.path or self.card.name),
             expected=f"one of its {len(ids)} tests" + (f", near: {', '.join(near)}" if near else ""),
-            mend="list the tests with `torus bank show`",
+            mend="list the tests with `torus bank show" + (f" --bank {self.path}`" if self.path else "`"),
         )
 
 
@@ -73,22 +75,24 @@ class Problem:
         """All of it on one line."""
         where = self.file + (f":{self.line}" if self.line else "") + (f" {self.at}" if self.at else "")
         expected = f"; expected {self.expected}" if self.expected else ""
-        return f"{where}: {self.message}{expected}" + (f"; mend: {self.mend}" if self.mend else "")
+        # A field's or a file's name can hold what a terminal would act on.
+        return visible(f"{where}: {self.message}{expected}" + (f"; mend: {self.mend}" if self.mend else ""))
 
 
 class BankError(InputError):
-    """A bank with problems: all of them, sorted by file and line."""
+    """A bank (or one test of it: `what`) with problems: all of them, sorted by file and line."""
 
-    def __init__(self, path: str, problems: Sequence[Problem]) -> None:
+    def __init__(self, path: str, problems: Sequence[Problem], what: str = "bank") -> None:
         self.problems = tuple(sorted(problems, key=lambda p: (p.file, p.line or 0, p.at, p.message)))
+        self.what = what
         count = len(self.problems)
-        super().__init__(f"the bank {path} has {count} problem{'s' if count > 1 else ''}", where=path)
+        super().__init__(f"the {what} {path} has {count} problem{'s' if count > 1 else ''}", where=path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.where, self.problems)
+        return type(self), (self.where, self.problems, self.what)
 
     def render(self) -> str:
-        return "\n".join([f"error: {self.message}", *(f"  {problem.render()}" for problem in self.problems)])
+        return "\n".join([visible(f"error: {self.message}"), *(f"  {problem.render()}" for problem in self.problems)])
 
 
 def load_bank(path: Path) -> Bank:
@@ -102,7 +106,7 @@ def load_bank(path: Path) -> Bank:
 
 def _load(path: Path) -> Bank:
     card_file = path / CARD_FILE
-    if not card_file.is_file():
+    if not card_file.exists():
         absent = "this is no folder" if path.exists() else "there is no such folder"
         what = "no bank.json in this folder" if path.is_dir() else absent
         expected = "a folder with bank.json and one JSON file a test"
@@ -111,7 +115,7 @@ def _load(path: Path) -> Bank:
     problems: list[Problem] = []
     card = _read_file(BankCard, card_file, problems)
     tests = {file.name: _read_file(Test, file, problems) for file in files}
-    problems += _name_problems({name: test.id for name, test in tests.items() if test})
+    problems += _name_problems(path, {name: test.id for name, test in tests.items() if test})
     if not files:
         problems.append(Problem(str(path), "the bank is empty", "one JSON file a test", "add <test id>.json files"))
     if problems or card is None:
@@ -169,15 +173,22 @@ def _refuse_repeats(pairs: list[tuple[str, Any]]) -> None:
 
 def _read_file(model: type[Document], file: Path, problems: list[Problem]) -> Document | None:
     try:
-        return _read(model, file.name, file.read_bytes(), problems)
+        return _read(model, file.name, read_document(file), problems)
     except OSError as error:
-        message = f"cannot be read ({error.strerror})"
-        problems.append(Problem(file.name, message, "a readable file", "mend its permissions or take it away"))
+        problems.append(_unreadable(file.name, error))
         return None
+
+
+def _unreadable(file: str, error: OSError) -> Problem:
+    mend = "mend its permissions, put the right file there, or take it away"
+    return Problem(file, f"cannot be read ({error.strerror})", READABLE, mend)
 
 
 def _read(model: type[Document], file: str, data: bytes, problems: list[Problem]) -> Document | None:
     """The document in `data`; or None, with what is wrong with it added to `problems`."""
+    if len(data) > LARGEST_BYTES:
+        problems.append(_unreadable(file, too_large(file)))
+        return None
     try:
         text = data.decode("utf-8")
         # Pydantic takes the last of two equal keys without a word; a reader of the file may look at the first.
@@ -189,21 +200,33 @@ def _read(model: type[Document], file: str, data: bytes, problems: list[Problem]
     except json.JSONDecodeError as error:
         problems.append(_syntax_problem(file, text, error))
     except RecursionError:
-        problems.append(Problem(file, "values are nested too deeply", "the shape of a test"))
+        problems.append(_nesting_problem(file, text))
     except _RepeatedKey:
-        for at, line in Positions(text).twice:
-            mend = "keep one of the two"
-            problems.append(Problem(file, f"the field `{at[-1]}` is there twice", "once", mend, show_path(at), line))
+        problems += _repeat_problems(file, text)
     except ValidationError as error:
         problems += _schema_problems(model, file, text, error)
     else:
-        found = list(_test_problems(document)) if isinstance(document, Test) else []
+        found = list(inner_problems(document)) if isinstance(document, Test) else []
         positions = Positions(text) if found else None
         for at, message, expected, mend in found:
             at_line = positions.line(at) if positions else None
             problems.append(Problem(file, message, expected, mend, show_path(at), at_line))
         return document
     return None
+
+
+def _nesting_problem(file: str, text: str) -> Problem:
+    mend = "take out what the schema has no place for"
+    return Problem(file, "values are nested too deeply", "the shape of a test", mend, line=deepest(text))
+
+
+def _repeat_problems(file: str, text: str) -> list[Problem]:
+    try:
+        twice = Positions(text).twice
+    except RecursionError:
+        return [_nesting_problem(file, text)]
+    told = [(f"the field `{at[-1]}` is there twice", show_path(at), line) for at, line in twice]
+    return [Problem(file, message, "once", "keep one of the two", at, line) for message, at, line in told]
 
 
 def _encoding_problem(file: str, data: bytes, error: UnicodeDecodeError) -> Problem:
@@ -239,16 +262,11 @@ def _fields_at(model: type[BaseModel], path: JsonPath) -> list[str]:
     return list(at.model_fields) if at else []
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def _told(message: str, expected: str = "", mend: str = "") -> Callable[[str, ErrorDetails], tuple[str, str, str]]:
     """A message with {name} the field, {value} what stands there, and pydantic's own context filled in."""
 
     def tell(name: str, error: ErrorDetails) -> tuple[str, str, str]:
-        known = {"name": name, "value": _shown(error["input"]), **error.get("ctx", {})}
+        known = {"name": name, "value": shown(error["input"]), **error.get("ctx", {})}
         return message.format(**known), expected.format(**known), mend.format(**known)
 
     return tell
@@ -256,12 +274,21 @@ def _told(message: str, expected: str = "", mend: str = "") -> Callable[[str, Er
 
 _COUNTS = {"questions": QUESTIONS_PER_STAGE, "options": len(LETTERS)}
 _PLAIN = "plain ASCII words in lower case joined by hyphens, such as `glass-on-stone`"
+
+
+def _pattern_told(name: str, error: ErrorDetails) -> tuple[str, str, str]:
+    if error.get("ctx", {}).get("pattern") == NO_CONTROLS:
+        message = f"`{name}` holds the control character {first_control(error['input'])}"
+        return message, "text; of the control characters tab and newline alone", "take it out"
+    return f"`{name}` is {shown(error['input'])}", _PLAIN, "rename it"
+
+
 _TOLD: Mapping[str, Callable[[str, ErrorDetails], tuple[str, str, str]]] = {
     "missing": _told("`{name}` is missing", "every field of the schema", "add `{name}`"),
     "literal_error": _told("unknown {name} {value}", "{expected}", "write one of these"),
     "string_too_short": _told("`{name}` is empty", "some text", "write it"),
     "string_too_long": _told("`{name}` is too long", "at most {max_length} characters", "shorten it"),
-    "string_pattern_mismatch": _told("`{name}` is {value}", _PLAIN, "rename it"),
+    "string_pattern_mismatch": _pattern_told,
     "string_type": _told("`{name}` is {value}", "text in quotes", "put it in quotes"),
     "string_unicode": _told("`{name}` holds half of a surrogate pair", "whole characters", "type the character"),
     "int_type": _told("`{name}` is {value}", "a whole number", "write digits without quotes"),
@@ -278,7 +305,9 @@ def _schema_problems(model: type[BaseModel], file: str, text: str, error: Valida
     """Pydantic's complaints in words, each with its line."""
     errors = error.errors(include_url=False)
     if any(detail["type"] == "json_invalid" for detail in errors):
-        yield Problem(file, str(errors[0].get("ctx", {}).get("error", errors[0]["msg"])), "JSON", "mend the text there")
+        message = str(errors[0].get("ctx", {}).get("error", errors[0]["msg"]))
+        line = re.search(r"at line ([0-9]+)", message)
+        yield Problem(file, message, "JSON", "mend the text there", line=int(line[1]) if line else None)
         return
     positions = Positions(text)
     for detail in errors:
@@ -302,71 +331,28 @@ def _schema_problems(model: type[BaseModel], file: str, text: str, error: Valida
             tell = _TOLD.get(detail["type"])
             told = tell(name, detail) if tell else (f"`{name}`: {detail['msg']}", "", "")
         yield Problem(file, *told, at=show_path(at), line=positions.line(at))
+    for where, message, expected, mend in loose_problems(json.loads(text)) if model is Test else ():
+        yield Problem(file, message, expected, mend, show_path(where), positions.line(where))
 
 
-# --- what the schema cannot say ---------------------------------------------------------------------------------------
-
-Found = tuple[JsonPath, str, str, str]
+# --- all tests together -----------------------------------------------------------------------------------------------
 
 
-def _test_problems(test: Test) -> Iterator[Found]:
-    """(path, message, expected, mend) of what is wrong with a test that fits the schema."""
-    for stage_name in STAGES:
-        stage = test.stage(stage_name)
-        seen: set[str] = set()
-        for index, question in enumerate(stage.questions):
-            at: JsonPath = ("stages", stage_name, "questions", index)
-            if question.id in seen:
-                message = f"two questions of the stage have the id {question.id!r}"
-                yield (*at, "id"), message, "ids q1, q2, q3", "give each its own"
-            seen.add(question.id)
-            yield from _option_problems(question, at)
-        numbers: list[tuple[JsonPath, float]] = [
-            ((*("sources", index), name), getattr(source, name))
-            for index, source in enumerate(stage.spec.sources)
-            for name in ("onset_s", "duration_s")
-        ]
-        if stage.spec.music:
-            numbers.append((("music", "tempo_bpm"), stage.spec.music.tempo_bpm))
-        for path, value in numbers:
-            if not math.isfinite(value):
-                yield ("stages", stage_name, "spec", *path), f"`{path[-1]}` is {value}", "a number", "write the number"
+def _name_problems(folder: Path, ids: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with the ids of all tests together. ids: test id by file name in `folder`."""
 
+    def line(name: str) -> int:
+        return Positions(read_document(folder / name).decode()).line(("id",))
 
-_LOOSE = {ord(char): None for char in string.punctuation + string.whitespace}
-
-
-def _surely_differ(options: Sequence[str]) -> bool:
-    """Whether letters and digits alone tell the options apart: a quick look that spares most of them the folding."""
-    together = "\0".join(options)
-    return together.isascii() and len(set(together.lower().translate(_LOOSE).split("\0"))) == len(options)
-
-
-def _option_problems(question: Question, at: JsonPath) -> Iterator[Found]:
-    if not _surely_differ(question.options):
-        groups: dict[str, list[int]] = defaultdict(list)
-        for index, option in enumerate(question.options):
-            groups[fold(option)].append(index)
-        for same in (group for group in groups.values() if len(group) > 1):
-            texts = " and ".join(_shown(question.options[index]) for index in same)
-            message = f"equal options: {texts} (case, spacing and punctuation do not count)"
-            yield (*at, "options", same[1]), message, "six different texts", "change all but one"
-    if question.answer not in question.options:
-        near = [option for option in question.options if fold(option) == fold(question.answer)]
-        near = near or difflib.get_close_matches(question.answer, question.options, n=1)
-        mend = f"write it as the option is written: {_shown(near[0])}" if near else "copy the text of the right option"
-        yield (*at, "answer"), f"the answer {_shown(question.answer)} is none of the options", "the text of one", mend
-
-
-def _name_problems(ids: Mapping[str, str]) -> Iterator[Problem]:
-    """What is wrong with the ids of all tests together. ids: test id by file name."""
     files: dict[str, list[str]] = defaultdict(list)
     for name, test_id in ids.items():
         files[test_id].append(name)
     for test_id, names in files.items():
         if len(names) > 1:
             message = f"the id {test_id!r} is in {' and in '.join(names)}"
-            yield Problem(names[0], message, "an id of its own for each test", "change one, and its file's name", "id")
+            mend = "change one, and its file's name"
+            yield Problem(names[0], message, "an id of its own for each test", mend, "id", line(names[0]))
         elif names[0] != f"{test_id}.json":
             message = f"the file's name does not fit the id {test_id!r} in it"
-            yield Problem(names[0], message, f"{test_id}.json", "rename the file or change the id", "id")
+            mend = "rename the file or change the id"
+            yield Problem(names[0], message, f"{test_id}.json", mend, "id", line(names[0]))

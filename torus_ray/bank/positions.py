@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import json
 import re
 
@@ -9,6 +10,7 @@ Path = tuple[str | int, ...]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(_STRING.pattern + r"|[\[\]{}]", re.DOTALL)
 _ATOM = re.compile(r"[^\s,\]}]+")
 
 
@@ -17,11 +19,22 @@ def show_path(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
+def deepest(text: str) -> int:
+    """The line on which the brackets of a JSON text are first as deep as they ever are."""
+    depth = most = at = 0
+    for found in _BRACKET.finditer(text):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(found.group(), 0)
+        if depth > most:
+            most, at = depth, found.start()
+    return text.count("\n", 0, at) + 1
+
+
 class Positions:
     """Lines (from 1) of all values of a well-formed JSON text; `twice` lists (path, line) of repeated keys."""
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._breaks = [found.start() for found in re.finditer("\n", text)]
         self._offsets: dict[Path, int] = {}
         self.twice: list[tuple[Path, int]] = []
         self._value(0, ())
@@ -33,7 +46,7 @@ class Positions:
         return self._line_at(self._offsets[path])
 
     def _line_at(self, offset: int) -> int:
-        return self._text.count("\n", 0, offset) + 1
+        return bisect.bisect_left(self._breaks, offset) + 1
 
     def _skip(self, at: int) -> int:
         found = _SPACE.match(self._text, at)

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from torus_ray.bank.characters import NO_CONTROLS
+
 AudioType = Literal["speech", "sound", "music"]
 StageName = Literal["generation", "edit", "counterfactual"]
 Family = Literal["physical_causality", "source_composition", "scene_acoustics", "temporal_ordering", "expression"]
@@ -26,7 +28,7 @@ FAMILIES: tuple[Family, ...] = (
 LETTERS = "ABCDEF"
 QUESTIONS_PER_STAGE = 3
 
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, pattern=NO_CONTROLS)]
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 
 

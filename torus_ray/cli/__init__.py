@@ -10,15 +10,22 @@ EXIT_USAGE = 2
 EXIT_STOPPED = 3
 INTERRUPTED = 130
 """What Typer makes of Ctrl-C before anybody else sees it."""
+GOES_ON = (("run",), ("measure",), ("bank", "draft"), ("bank", "gate"), ("env", "build"), ("weights", "fetch"))
+"""The commands that keep what they have done when they are stopped, and go on from there."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code.
 
     0 done, 1 finished with failed units or a check that found something, 2 bad usage or input (nothing started), 3
-    stopped before the end (the same command goes on).
+    stopped before the end (the same command goes on, if it is one of GOES_ON).
     """
-    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _run(words)
+    except KeyboardInterrupt:
+        code = _stopped(words)  # before the command began, while modules were loaded
+    sys.exit(code)
 
 
 def _run(arguments: list[str]) -> int:
@@ -48,12 +55,18 @@ def _run(arguments: list[str]) -> int:
         error.show(sys.stderr)
         return EXIT_USAGE
     except (KeyboardInterrupt, typer.Abort):
-        print("stopped; what is done stays, and the same command goes on from there", file=sys.stderr)
-        return EXIT_STOPPED
+        return _stopped(arguments)
     except BrokenPipeError:
         # The reader of a pipe went away (`torus report | head`): nothing to say, nobody to say it to.
         sys.stderr.close()
         return 0
+
+
+def _stopped(words: list[str]) -> int:
+    goes_on = any(tuple(words[: len(command)]) == command for command in GOES_ON)
+    more = "; what is done stays, and the same command goes on from there" if goes_on else ""
+    print(f"stopped{more}", file=sys.stderr)
+    return EXIT_STOPPED
 
 
 def _usage_problem() -> Any:

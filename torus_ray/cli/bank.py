@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torus_ray.cli import bank_import, bank_seal
+from torus_ray.errors import InputError
 
 if TYPE_CHECKING:
     from torus_ray.bank.check import BankReport
@@ -35,10 +36,19 @@ def check(
     markdown: Annotated[bool, typer.Option("--markdown", help="The statistics of a bank's card.")] = False,
 ) -> int:
     """Check a bank: the schema of every file, then solvers that hear nothing, echo, balance, near-duplicates and
-    wording. Exit 1 if an error or warning is found."""
+    wording. Exit 1 if an error or warning is found, 2 if it is no bank; with --json its problems are JSON too."""
+    from torus_ray.bank.load import BankError
     from torus_ray.bank.statistics import statistics
 
-    bank = _load(path)
+    if as_json and markdown:
+        raise InputError("--json and --markdown together", where="--markdown", expected="one", mend="leave one out")
+    try:
+        bank = _load(path)
+    except BankError as error:
+        if not as_json:
+            raise
+        print(json.dumps({"bank": error.where, "problems": [asdict(problem) for problem in error.problems]}, indent=1))
+        return error.exit_code
     report = checked(bank)
     if as_json:
         print(json.dumps(_told(bank, report), indent=1))
@@ -109,6 +119,10 @@ def show(
     from torus_ray.bank.order import letter_of, shown_options
     from torus_ray.bank.schema import LETTERS
 
+    if test is not None and bank is None and Path(test).is_dir():
+        raise InputError(
+            f"{test} is a folder, no test", where="TEST", expected="a test's id", mend=f"torus bank show --bank {test}"
+        )
     loaded = _load(bank)
     if test is None:
         verified = sum(t.provenance.human_verified_by is not None for t in loaded.tests)

@@ -98,7 +98,8 @@ def draft(
     for seed, step, reason, message in result.failed:
         print(f"no test: {seed}: {step}: {reason}: {message}")
     print(f"{len(result.made)} of {len(entries)} tests in {out}; {spend_line(budget, caller.tally)}")
-    print("no human has verified them; next: torus bank gate")
+    if result.made:
+        print("no human has verified them; next: torus bank gate")
     return code
 
 
@@ -108,15 +109,17 @@ def _card(path: Path | None, out: Path, author: Endpoint) -> BankCard:
 
     from pydantic import ValidationError
 
+    from torus_ray.bank.characters import visible
+    from torus_ray.bank.files import read_document
     from torus_ray.bank.schema import BankCard
 
-    there = path or (out / "bank.json" if (out / "bank.json").is_file() else None)
+    there = path or (out / "bank.json" if (out / "bank.json").exists() else None)
     if there is None:
         name = re.sub(r"[^a-z0-9]+", "-", out.name.lower()).strip("-")[:60].strip("-") or "bank"
-        about = f"Drafted from seeds by {author.model}. No human has verified it."
-        return BankCard(name=name, title=out.name, order_seed=0, licence="unknown", about=about)
+        about = visible(f"Drafted from seeds by {author.model}. No human has verified it.")
+        return BankCard(name=name, title=visible(out.name), order_seed=0, licence="unknown", about=about)
     try:
-        return BankCard.model_validate_json(there.read_bytes())
+        return BankCard.model_validate_json(read_document(there))
     except (OSError, ValidationError) as error:
         told = error.strerror if isinstance(error, OSError) else error.errors(include_url=False)[0]["msg"]
         raise InputError(
@@ -141,15 +144,16 @@ def tell_plan(estimates: Sequence[Estimate], *, plan: bool, as_json: bool, notes
 
 
 def told_spend(budget: Budget) -> dict[str, object]:
-    """What this folder has cost, all commands together."""
-    return {"calls": budget.calls, "tokens": budget.tokens, "cost": round(budget.money, 6)}
+    """What this folder has cost, all commands together; cost: null where that of some call is unknown."""
+    cost = round(budget.cost, 6) if budget.cost is not None else None
+    return {"calls": budget.calls, "tokens": budget.tokens, "cost": cost}
 
 
 def spend_line(budget: Budget, tally: Tally) -> str:
     """What was asked now, and what the folder has cost."""
     bad = ", ".join(f"{count} {reason}" for reason, count in sorted(tally.tries.items()) if reason != "ok")
     now = f"{tally.asked} replies now, {tally.reused} had before" + (f" ({bad})" if bad else "")
-    return f"{now}; {budget.calls} calls, {budget.tokens:,} tokens, cost {budget.money:.4f} in all"
+    return f"{now}; {budget.calls} calls, {budget.tokens:,} tokens, {budget.cost_text()} in all"
 
 
 class Line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -33,11 +34,13 @@ def review(
     from torus_ray.curation.review.desk import Desk
     from torus_ray.curation.review.server import Review, serve
 
-    with Desk(path or default_bank()) as desk:
+    # To end it is what Ctrl-C is for here: also before the server listens, and pressed twice.
+    with contextlib.suppress(KeyboardInterrupt), Desk(path or default_bank()) as desk:
         arms = arm_clips(runs_at(runs), desk.card.name) if runs else ()
 
         def ready(address: str) -> None:
             typer.echo(f"reviewing {desk.card.name} in {desk.path}: {address} (Ctrl-C ends)")
 
         serve(Review(desk, arms, reviewer, host), port, ready)
+    typer.echo("ended")
     return 0

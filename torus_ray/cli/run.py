@@ -32,11 +32,16 @@ def run(
     model: Annotated[
         str | None, typer.Option(help="A model class of your own: FILE.py:CLASS, run by this Python.")
     ] = None,
-    generator: Annotated[str | None, typer.Option(help="Compose a system: whose generate head.")] = None,
-    editor: Annotated[
-        str | None, typer.Option(help="Compose a system: whose edit head (none: self-caption arm).")
+    generator: Annotated[
+        str | None, typer.Option(help="Compose a system: whose generate head. A card, or hf:OWNER/NAME.")
     ] = None,
-    listener: Annotated[str | None, typer.Option(help="Compose a system: whose caption and answer heads.")] = None,
+    editor: Annotated[
+        str | None,
+        typer.Option(help="Compose a system: whose edit head (none: self-caption arm). A card, or hf:OWNER/NAME."),
+    ] = None,
+    listener: Annotated[
+        str | None, typer.Option(help="Compose a system: whose caption and answer heads. A card, or hf:OWNER/NAME.")
+    ] = None,
     bank: Annotated[
         Path | None, typer.Option(help="A bank's folder (the project's own where nothing is said).", show_default=False)
     ] = None,

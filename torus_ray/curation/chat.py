@@ -188,13 +188,14 @@ class Caller:
         import openai
 
         client, throttle = self._lane(end)
-        held = (sum(request.most_tokens), end.cost(*request.most_tokens) or 0.0)
+        held = (sum(request.most_tokens), end.cost(*request.most_tokens))
         try:
             await self._budget.hold(*held)
         except CurationStop as stop:
             self.stop = self.stop or stop
             raise
         tokens = money = None
+        answered = False
         try:
             began = await throttle.enter()
             self.tally.in_flight += 1
@@ -221,9 +222,9 @@ class Caller:
             row["ended_at"] = time.time()
             row["latency_s"] = row["ended_at"] - row["started_at"]
             await self._ledger.add("calls", row)
-            tokens, money = row.get("total_tokens"), row.get("cost")
+            tokens, money, answered = row.get("total_tokens"), row.get("cost"), judged is None
         finally:
-            self._budget.settle(held, tokens, money)
+            self._budget.settle(held, tokens, money, answered=answered)
         self.tally.tries[judged.reason if judged else "ok"] += 1
         self._watch(self.tally)
         if judged:
@@ -301,13 +302,14 @@ def standing_replies(folder: Path) -> dict[str, ChatReply]:
 
 def spent(ledger: Ledger, most: Spend) -> Budget:
     """The budget of a folder, what its rows cost taken off."""
-    rows = ledger.rows("calls", ["kind", "total_tokens", "cost"])
+    rows = ledger.rows("calls", ["kind", "status", "total_tokens", "cost"])
     rows = rows.filter(rows["kind"] == "chat")
     return Budget(
         most,
         calls=rows.height,
         tokens=int(rows["total_tokens"].sum() or 0),
         money=float(rows["cost"].sum() or 0.0),
+        unpriced=int(((rows["status"] == "ok") & rows["cost"].is_null()).sum()),
     )
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from torus_ray.bank.near import near_names
 from torus_ray.errors import InputError
 
 Role = Literal["author", "ideal", "muted"]
@@ -95,12 +96,14 @@ def read_endpoints(path: Path | None, changes: Sequence[str] = ()) -> dict[Role,
     for change in changes:
         name, _, value = change.partition("=")
         role, _, field = name.partition(".")
-        if not value or field not in Endpoint.model_fields:
+        fields = list(Endpoint.model_fields)
+        if not value or field not in fields:
+            near = near_names(field, fields, 1) if value else []
             raise InputError(
-                f"--set {name} is no change of an endpoint",
-                where="--set",
-                expected="ROLE.FIELD=VALUE, FIELD one of " + ", ".join(Endpoint.model_fields),
-                mend="e.g. --set author.model=my-model",
+                f"unknown field {field!r}" if value and field else f"--set {name} is no change of an endpoint",
+                where=f"--set {name}",
+                expected="ROLE.FIELD=VALUE, FIELD one of " + ", ".join(fields) + "".join(f"; near: {n}" for n in near),
+                mend=f"write {role}.{near[0]}=..." if near else "e.g. --set author.model=my-model",
             )
         table = tables.setdefault(_role(role, "--set"), {})
         if field == "base_url" and table.get("base_url") != value:

@@ -9,12 +9,13 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from torus_ray.bank.files import read_document
 from torus_ray.bank.load import CARD_FILE, Bank
 from torus_ray.bank.schema import BankCard, Test
 from torus_ray.curation.ledger import Ledger
 from torus_ray.errors import InputError
 from torus_ray.store.errors import from_os_error
-from torus_ray.store.files import make_folder, sha256_of, write_atomic
+from torus_ray.store.files import make_folder, write_atomic
 
 FLAGS_FILE = "flags.jsonl"
 """In the bank's folder, one line a question; no part of the bank's digest, and no test."""
@@ -48,13 +49,21 @@ def check_unchanged(out: Path, ledger: Ledger) -> None:
     rows = ledger.rows("outcomes", ["step", "key"]).iter_rows(named=True)
     known = {row["key"] for row in rows if row["step"] == WRITTEN}
     for file in sorted(out.glob("*.json")) if out.is_dir() else ():
-        if sha256_of(file) not in known:
+        if _digest(file) not in known:
             raise InputError(
                 f"{file.name} was changed since it was written",
                 where=str(file),
                 expected="the bank as this command left it",
                 mend="choose another --out, so that nobody's work is written over",
             )
+
+
+def _digest(file: Path) -> str | None:
+    """sha256 of a bank's file; None for what cannot be one."""
+    try:
+        return hashlib.sha256(read_document(file)).hexdigest()
+    except OSError:
+        return None
 
 
 def write_bank(out: Path, bank: Bank, flags: Iterable[Mapping[str, Any]], ledger: Ledger) -> None:
@@ -88,7 +97,7 @@ def _write(path: Path, text: str) -> None:
     content = text.encode()
     try:
         make_folder(path.parent)
-        if not path.exists() or path.read_bytes() != content:
+        if not path.exists() or read_document(path) != content:
             write_atomic(path, content)
     except OSError as error:
         raise from_os_error(error, path) from error

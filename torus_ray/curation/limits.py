@@ -74,22 +74,36 @@ class Budget:
     """What may be spent on one folder of rows, by all commands together.
 
     A call is begun only if the worst that it can cost fits beside all that is spent and under way: what is left over is
-    waited for, and when nothing is under way the work stops.
+    waited for, and when nothing is under way the work stops. money: of the calls whose cost is known; unpriced: how
+    many were answered at a cost that is not.
     """
 
-    def __init__(self, most: Spend, *, calls: int = 0, tokens: int = 0, money: float = 0.0) -> None:
+    def __init__(self, most: Spend, *, calls: int = 0, tokens: int = 0, money: float = 0.0, unpriced: int = 0) -> None:
         self.most = most
-        self.calls, self.tokens, self.money = calls, tokens, money
+        self.calls, self.tokens, self.money, self.unpriced = calls, tokens, money, unpriced
         self._held_tokens, self._held_money, self._held = 0, 0.0, 0
         self._settled = asyncio.Event()
 
-    async def hold(self, tokens: int, money: float) -> None:
-        """Set aside one call with at most so many tokens and so much money. Raises CurationStop."""
-        while not self._fits(tokens, money):
+    @property
+    def cost(self) -> float | None:
+        """Money spent; None where that of some call is unknown."""
+        return None if self.unpriced else self.money
+
+    def cost_text(self) -> str:
+        """The cost for people: an amount, or how much of it is known."""
+        if not self.unpriced:
+            return f"cost {self.money:.4f}"
+        known = f"{self.money:.4f} and " if self.money else ""
+        return f"cost unknown ({known}{self.unpriced:,} calls of unknown price)"
+
+    async def hold(self, tokens: int, money: float | None) -> None:
+        """Set aside one call with at most so many tokens and so much money (None: unknown). Raises CurationStop."""
+        while not self._fits(tokens, money or 0.0):
             if not self._held:
                 raise CurationStop(
-                    f"the budget does not allow another call: {self.calls} calls, {self.tokens:,} tokens and "
-                    f"{self.money:.4f} in money are spent, the next may take {tokens:,} tokens and {money:.4f}",
+                    f"the budget does not allow another call: {self.calls} calls and {self.tokens:,} tokens are spent, "
+                    f"{self.cost_text()}; the next may take {tokens:,} tokens"
+                    + (f" and cost {money:.4f}" if money is not None else ""),
                     where="the budget",
                     expected=_limits(self.most),
                     mend="run the same command again with more; nothing that was answered is asked again",
@@ -98,16 +112,19 @@ class Budget:
             await self._settled.wait()
         self._held += 1
         self._held_tokens += tokens
-        self._held_money += money
+        self._held_money += money or 0.0
 
-    def settle(self, held: tuple[int, float], tokens: int | None, money: float | None) -> None:
-        """A call that was held is over; what it took, as far as that is known."""
+    def settle(
+        self, held: tuple[int, float | None], tokens: int | None, money: float | None, *, answered: bool = True
+    ) -> None:
+        """A call that was held is over; what it took, as far as that is known. answered: only then it is paid."""
         self._held -= 1
         self._held_tokens -= held[0]
-        self._held_money -= held[1]
+        self._held_money -= held[1] or 0.0
         self.calls += 1
         self.tokens += tokens or 0
         self.money += money or 0.0
+        self.unpriced += answered and money is None
         self._settled.set()
 
     def _fits(self, tokens: int, money: float) -> bool:

@@ -26,14 +26,19 @@ def environment_digest(spec: EnvironmentSpec) -> str:
 
 
 def weights_digest(host: HostSpec) -> str:
-    """Over the digests of a host's weights: those its card states, else of the files themselves."""
+    """Over a host's weights: the digest or the commit that its card states, else the digests of the files themselves.
+
+    Weights that the card pins are not read at a start; `torus weights check` reads them.
+    """
     return sha256_of(
-        {name: weight.sha256 or _digest_path(Path(weight.path)) for name, weight in host.card.weights.items()}
+        {name: weight.identity or _digest_path(Path(weight.path)) for name, weight in host.card.weights.items()}
     )
 
 
 def _digest_path(path: Path) -> str:
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    # Python leaves caches beside code that lies among weights: reading it once must not make them others.
+    under = (p for p in path.rglob("*") if "__pycache__" not in p.relative_to(path).parts)
+    files = sorted(p for p in under if p.is_file()) if path.is_dir() else [path]
     digests = {}
     for file in files:
         if file.is_file():

@@ -234,11 +234,12 @@ def _preflight(system: System, environments: Mapping[str, EnvironmentSpec]) -> d
         for hosts in ([needed] if needed else []) + [[host] for host in here if host.background]:
             files = [weight.path for host in hosts for weight in host.card.weights.values()]
             num_gpus = max(host.card.num_gpus for host in hosts)
+            memory_gib = max(host.card.gpu_memory_gb for host in hosts)
             nothing_new = hosts[0].background and needed and not files and not num_gpus
             if nothing_new or (spec.kind == "inherit" and not files and not num_gpus):
                 continue  # this very interpreter, or one just tried: there is nothing to find out
             try:
-                preflight(spec, files=files, num_gpus=num_gpus).raise_for_findings()
+                preflight(spec, files=files, num_gpus=num_gpus, gpu_memory_gib=memory_gib).raise_for_findings()
             except EnvironmentStop as stop:
                 if not hosts[0].background:
                     raise

@@ -93,7 +93,7 @@ class SetDistance(Measure):
     """A distance of two sets; `n` of `expected` generated clips, `reference_n` of `reference_expected`.
 
     rows, reference_rows: embeddings behind it. low_rank: a set has no more rows than dimensions, so that a Frechet
-    distance is far above 0 even between equal laws: read it beside its floor.
+    distance is far above 0 even between equal laws: read it beside its floor; False where a set has no rows at all.
     """
 
     reference_n: int
@@ -195,7 +195,7 @@ def _result(
         rows=len(ours.rows),
         reference_rows=len(theirs.rows),
         dimensions=width,
-        low_rank=min(len(ours.rows), len(theirs.rows)) <= width,
+        low_rank=0 < min(len(ours.rows), len(theirs.rows)) <= width,
     )
 
 

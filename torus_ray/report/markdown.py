@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torus_ray.report.grids import Grid, grids
 from torus_ray.report.tables import CoherenceTable
 
 
 def to_markdown(table: CoherenceTable) -> str:
     """The table, its counts, breakdowns and notes; headings of the third level."""
-    parts = [_grid(grid) for grid in grids(table) if grid.lines]
-    notes = "\n".join(f"- {_cell(note)}" for note in table.notes)
-    return "\n\n".join([*parts, notes]) + "\n"
+    return grids_to_markdown(grids(table), table.notes)
+
+
+def grids_to_markdown(parts: Sequence[Grid], notes: Sequence[str]) -> str:
+    """Grids that have lines, and notes below them."""
+    told = "\n".join(f"- {_cell(note)}" for note in notes)
+    return "\n\n".join([*(_grid(grid) for grid in parts if grid.lines), told]) + "\n"
 
 
 def _grid(grid: Grid) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
 from rich import box
@@ -14,18 +15,25 @@ from torus_ray.report.grids import Grid, grids
 from torus_ray.report.tables import CoherenceTable
 
 WIDTH = 100
+LONGEST_NAME = 24
+"""A word of a name no longer than this stays whole."""
 
 
 def print_table(table: CoherenceTable, stream: TextIO | None = None) -> None:
     """Write the table, its counts, breakdowns and notes to `stream` (standard output where nothing is said)."""
+    print_grids(grids(table), table.notes, stream)
+
+
+def print_grids(parts: Sequence[Grid], notes: Sequence[str], stream: TextIO | None = None) -> None:
+    """Write grids that have lines, and notes below them."""
     out = stream or sys.stdout
     console, terminal = _console(out), out.isatty()
-    for grid in grids(table):
+    for grid in parts:
         if grid.lines:
             console.print(_told(grid.title, out), style="bold" if terminal else None)
-            console.print(_rich(grid, out))
+            console.print(_rich(grid, out, console.width))
             console.print()
-    for note in table.notes:
+    for note in notes:
         console.print(_told(note, out), style="dim" if terminal else None)
 
 
@@ -47,16 +55,29 @@ def _console(out: TextIO) -> Console:
     return console
 
 
-def _rich(grid: Grid, out: TextIO) -> Table:
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+def _rich(grid: Grid, out: TextIO, width: int) -> Table:
+    columns = list(zip(grid.header, *grid.lines, strict=True))
+    # Two spaces between columns, one where they would not fit otherwise: names are not to break within a word.
+    whole = [_never_wraps(at, grid) for at in range(len(columns))]
+    widths = [max(map(len, texts)) if whole[at] else _longest_word(texts) for at, texts in enumerate(columns)]
+    wide = sum(widths) + 2 * len(widths) <= width
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, int(wide), 0, 0))
     for number, name in enumerate(grid.header):
         words = number < grid.left
         made.add_column(
-            _told(name, out), justify="left" if words else "right", no_wrap=_never_wraps(number, grid), overflow="fold"
+            _told(name, out),
+            justify="left" if words else "right",
+            no_wrap=whole[number],
+            overflow="fold",
+            min_width=min(widths[number], LONGEST_NAME) if words else None,
         )
     for line in grid.lines:
         made.add_row(*(_told(text, out) for text in line))
     return made
+
+
+def _longest_word(texts: Sequence[str]) -> int:
+    return max(len(word) for text in texts for word in text.split() or [""])
 
 
 def _never_wraps(number: int, grid: Grid) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torus_ray.stats.intervals import Estimate, estimate
+from torus_ray.errors import InputError
+from torus_ray.stats.intervals import Estimate, estimate, numbers
 
 
 def estimate_clips(
@@ -16,11 +17,15 @@ def estimate_clips(
     """sum(values) / sum(totals) with both intervals, from one entry a clip and the test that it belongs to.
 
     Pooled WER: errors and words; a mean over clips (KL, CM as 0 and 1): values and ones. bounds: see
-    intervals.estimates. None without clips. Raises ValueError on lengths that differ, values that are not finite.
+    intervals.estimates. None without clips. Raises InputError on lengths that differ, values that are not finite.
     """
-    v, m = np.asarray(values, float), np.asarray(totals, float)
+    v, m = numbers(values, 1, "values"), numbers(totals, 1, "totals")
     if not v.shape == m.shape == (len(tests),):
-        raise ValueError(f"one value, total and test a clip, got {v.shape}, {m.shape} and {len(tests)}")
+        raise InputError(
+            f"one value, total and test a clip, got {v.shape}, {m.shape} and {len(tests)}",
+            expected="lengths that are equal",
+            mend="leave out all three of a clip that is missing",
+        )
     if not len(tests):
         return None
     names, place = np.unique(np.asarray(tests, dtype=np.str_), return_inverse=True)

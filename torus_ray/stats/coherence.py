@@ -65,12 +65,18 @@ def coherence(frame: pl.DataFrame, by: Sequence[str] = (), *, correct: str = "co
 
 def check_answers(frame: pl.DataFrame, *, correct: str = "correct", needs: Sequence[str] = ()) -> None:
     """Raise InputError unless `frame` holds answers that can be counted."""
-    wanted = [*QUESTION, "status", correct, *needs]
-    missing = [name for name in wanted if name not in frame.columns]
+    if not isinstance(frame, pl.DataFrame):
+        raise InputError(
+            f"answers are a {type(frame).__name__}",
+            expected="a Polars DataFrame, one row an answer",
+            mend='`torus_ray.load(run)["answers"]` is one; .collect() a LazyFrame',
+        )
+    wanted = [*QUESTION, "status", correct]
+    missing = [name for name in dict.fromkeys([*wanted, *needs]) if name not in frame.columns]
     if missing:
         raise InputError(
             f"answers have no column {', '.join(missing)}",
-            expected=f"the columns {', '.join(dict.fromkeys(wanted))}",
+            expected=f"the columns {', '.join(wanted)}; the answers have {', '.join(frame.columns) or 'none'}",
             mend="join what is missing, or group by a column that is there",
         )
     unit = [*QUESTION, *(name for name in VARIANTS if name in frame.columns)]

@@ -15,6 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from torus_ray.errors import InputError
+
 RESAMPLES = 10_000
 SEED = 0
 LEVEL = 0.95
@@ -53,7 +55,8 @@ class Estimate:
 
 def estimate(values: ArrayLike, totals: ArrayLike, *, bounds: tuple[float, float] | None = None) -> Estimate:
     """One ratio over tests: `values`, `totals` (n_tests,). See :func:`estimates`."""
-    return estimates(np.asarray(values, float)[:, None], np.asarray(totals, float)[:, None], bounds=bounds)[0]
+    v, m = numbers(values, 1, "values"), numbers(totals, 1, "totals")
+    return estimates(v[:, None], m[:, None], bounds=bounds)[0]
 
 
 def estimates(
@@ -69,15 +72,22 @@ def estimates(
 
     bounds: the least and largest possible ratio: bootstrap-t limits are cut there. Where the tests do not vary, a
     proportion (bounds 0 and 1) gets Wilson's interval with n = tests, anything else none. One test: no interval at all.
-    Raises ValueError on no tests, totals that are not above 0, or anything not finite.
+    Raises InputError on no tests, totals that are not above 0, anything not finite, or a ratio outside the bounds.
     """
-    v, m = np.asarray(values, float), np.asarray(totals, float)
-    if v.ndim != 2 or v.shape != m.shape or not len(v):
-        raise ValueError(f"values and totals are (n_tests, k) with n_tests > 0, got {v.shape} and {m.shape}")
-    if not (np.isfinite(v).all() and np.isfinite(m).all() and (m > 0).all()):
-        raise ValueError("values are finite and totals finite and above 0 for every test")
+    v, m = numbers(values, 2, "values"), numbers(totals, 2, "totals")
+    if v.shape != m.shape or not len(v):
+        raise InputError(
+            f"values {v.shape} and totals {m.shape}", expected="(n_tests, k) both, or (n_tests,), with n_tests above 0"
+        )
+    if not (m > 0).all():
+        raise InputError("a total is not above 0", expected="totals that are finite and above 0 for every test")
+    check_level(level)
+    if resamples < 1:
+        raise InputError(f"{resamples} resamples", expected="at least 1")
     n = len(v)
     ratio = v.sum(axis=0) / m.sum(axis=0)
+    for value in ratio:
+        check_bounds(float(value), bounds or (None, None))
     if n == 1:
         return [Estimate(float(value), 1, None, None) for value in ratio]
     residual = v - ratio * m
@@ -91,7 +101,7 @@ def estimates(
     made = []
     for j, value in enumerate(map(float, ratio)):
         if steady[j]:
-            wilson = wilson_interval(value, n, level) if bounds == (0, 1) else None
+            wilson = wilson_interval(min(max(value, 0.0), 1.0), n, level) if bounds == (0, 1) else None
             made.append(Estimate(value, n, Interval(value, value, "percentile"), wilson))
             continue
         percentile = Interval(value + float(shift[low, j]), value + float(shift[high, j]), "percentile")
@@ -149,7 +159,10 @@ def _weights(n: int, resamples: int, seed: int) -> Iterator[tuple[int, Array]]:
 
 
 def wilson_interval(share: float, n: float, level: float = LEVEL) -> Interval:
-    """Wilson's score interval of a proportion `share` among `n`."""
+    """Wilson's score interval of a proportion `share`, from 0 to 1, among `n`, above 0. Raises InputError."""
+    if not (0 <= share <= 1 and 0 < n < np.inf):
+        raise InputError(f"a share of {share} among {n}", expected="a share from 0 to 1 among a number above 0")
+    check_level(level)
     z2 = NormalDist().inv_cdf(0.5 + level / 2) ** 2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 / n * (share * (1 - share) + z2 / (4 * n))) / (1 + z2 / n)
@@ -186,3 +199,42 @@ def dependence(correct: ArrayLike, totals: ArrayLike) -> Dependence:
     icc = (between - within) / whole
     effect = 1 + (float((m**2).sum()) / total - 1) * icc
     return Dependence(icc, effect, total / effect) if effect > 1e-9 else Dependence(icc, None, None)
+
+
+# --- what is given ----------------------------------------------------------------------------------------------------
+
+
+def numbers(values: ArrayLike, dimensions: int, what: str) -> Array:
+    """`values` as a float64 array of so many dimensions, maybe empty. Raises InputError naming `what`."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} are no array of numbers: {error}", expected="finite numbers") from error
+    if array.ndim != dimensions or not np.isfinite(array).all():
+        raise InputError(
+            f"{what} of the shape {array.shape} with {int((~np.isfinite(array)).sum())} that are NaN or infinite",
+            expected=f"finite numbers in {dimensions} dimension{'s' * (dimensions > 1)}",
+            mend="leave out what is missing",
+        )
+    return array
+
+
+def check_bounds(value: float, bounds: tuple[float | None, float | None]) -> None:
+    """Raise InputError for a value that cannot be, rounding apart; None: no limit on that side."""
+    low, high = bounds
+    if (low is not None and value < low - _rounding(low)) or (high is not None and value > high + _rounding(high)):
+        raise InputError(
+            f"the value {value:g} lies outside of the bounds {low} and {high}",
+            expected="the least and the largest possible value",
+            mend="mend the bounds, or what the value is made of",
+        )
+
+
+def _rounding(bound: float) -> float:
+    return 1e-9 * max(1.0, abs(bound)) if np.isfinite(bound) else 0.0
+
+
+def check_level(level: float) -> None:
+    """Raise InputError for a level of confidence that is none."""
+    if not 0 < level < 1:
+        raise InputError(f"a level of {level}", expected="above 0 and below 1, e.g. 0.95")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from torus_ray.stats.intervals import LEVEL, Interval
+from torus_ray.stats.intervals import LEVEL, Interval, check_bounds, check_level, numbers
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,13 @@ def jackknife(
 ) -> Jackknife | None:
     """From the value of all tests and its values `without` each test in turn, (tests,).
 
-    bounds: the least and largest possible value. None for fewer than 3 tests. Raises ValueError on anything not finite.
+    bounds: the least and largest possible value. None for fewer than 3 tests. Raises InputError on anything not finite
+    and a value outside the bounds.
     """
-    left = np.asarray(without, float)
-    if left.ndim != 1 or not np.isfinite(left).all() or not np.isfinite(value):
-        raise ValueError(f"a value and one value for each test left out, all finite, got {value} and {left.shape}")
+    left = numbers(without, 1, "values without each test")
+    value = float(numbers([value], 1, "the value")[0])
+    check_bounds(value, bounds)
+    check_level(level)
     n = len(left)
     if n < 3:
         return None

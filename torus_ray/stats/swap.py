@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torus_ray.stats.intervals import SEED
+from torus_ray.errors import InputError
+from torus_ray.stats.intervals import SEED, numbers
 
 PERMUTATIONS = 999
 SIGN_FLIPS = 9_999
@@ -34,7 +35,7 @@ def swap_test(
     change sides and gives the difference (metrics.sets.swapped_difference).
 
     All 2^tests exchanges where they are no more than `permutations`, else so many drawn ones.
-    Raises ValueError for no tests.
+    Raises InputError for no tests, and for a difference that is not finite.
     """
     marks, exact = _marks(tests, permutations, seed)
     difference = statistic(np.zeros(tests, dtype=bool))
@@ -42,10 +43,11 @@ def swap_test(
 
 
 def sign_flip(differences: ArrayLike, *, permutations: int = SIGN_FLIPS, seed: int = SEED) -> SwapTest:
-    """Test of a mean difference: `differences` (tests,), a minus b for each test (coherence, WER, KL, CM)."""
-    gaps = np.asarray(differences, float)
-    if gaps.ndim != 1 or not np.isfinite(gaps).all():
-        raise ValueError(f"one finite difference a test, got {gaps.shape}")
+    """Test of a mean difference: `differences` (tests,), a minus b for each test (coherence, WER, KL, CM).
+
+    Raises InputError for no tests, or anything not finite.
+    """
+    gaps = numbers(differences, 1, "differences")
     marks, exact = _marks(len(gaps), permutations, seed)
     means = (np.where(marks, -1.0, 1.0) @ gaps) / len(gaps)
     return _test(float(gaps.mean()), means, len(gaps), exact)
@@ -53,7 +55,9 @@ def sign_flip(differences: ArrayLike, *, permutations: int = SIGN_FLIPS, seed: i
 
 def _marks(tests: int, permutations: int, seed: int) -> tuple[NDArray[np.bool_], bool]:
     if tests < 1 or permutations < 1:
-        raise ValueError(f"at least one test and one permutation, got {tests} and {permutations}")
+        raise InputError(
+            f"{tests} tests and {permutations} permutations", expected="at least one test, one permutation"
+        )
     if 2**tests <= permutations:
         every = np.arange(2**tests)[:, None] >> np.arange(tests) & 1
         return every.astype(bool), True
@@ -61,6 +65,8 @@ def _marks(tests: int, permutations: int, seed: int) -> tuple[NDArray[np.bool_],
 
 
 def _test(difference: float, found: NDArray[np.float64], tests: int, exact: bool) -> SwapTest:
+    if not (np.isfinite(difference) and np.isfinite(found).all()):
+        raise InputError(f"a difference of {difference}", expected="a statistic that is finite for every exchange")
     # Equal up to rounding counts as at least as far: the p-value is never too small.
     reached = int((np.abs(found) >= abs(difference) - 1e-12 * max(abs(difference), 1e-300)).sum())
     p_value = reached / len(found) if exact else (reached + 1) / (len(found) + 1)

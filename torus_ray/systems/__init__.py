@@ -29,6 +29,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from torus_ray.bank.digest import sha256_of
+from torus_ray.bank.near import near_names
 from torus_ray.errors import InputError
 from torus_ray.systems.cards import DEADLINE_S as DEADLINE_S
 from torus_ray.systems.cards import EDIT_MODES as EDIT_MODES
@@ -228,10 +229,12 @@ def load_system(reference: str) -> System:
         return read_card(path)
     cards = list_cards()
     if reference not in cards:
+        near = near_names(reference, cards)
         raise InputError(
             f"no system is called {reference!r}",
             where="the command line",
-            expected="one of " + ", ".join(sorted(cards)) + ", or a path to a card",
+            expected=(f"near: {', '.join(near)}; " if near else "")
+            + f"one of {', '.join(sorted(cards))}, or a path to a card",
             mend="`torus systems` lists them; your own: a path to its card, or `--model my_model.py:MyModel`",
         )
     return read_card(cards[reference])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -100,6 +101,52 @@ def test_refusals_name_their_field(caller: Caller) -> None:
     got = caller.judge(FIRST, decision="edit", reviewer="Ann", version=version, test=test)
     assert got.status == 422
     assert "stages.edit.questions[0].options[2]" in {problem["at"] for problem in got.json["problems"]}
+
+
+def test_an_edit_of_the_id_is_refused_as_such(caller: Caller, bank: Path) -> None:
+    told = caller.test(FIRST)
+    for more in ({}, {"title": "Another"}):
+        edited = told["test"] | {"id": "another", **more}
+        got = caller.judge(FIRST, decision="edit", reviewer="Ann", version=told["version"], test=edited)
+        assert (got.status, got.json["problems"][0]["at"]) == (422, "id")
+        assert "cannot be changed" in got.json["error"]
+    got = caller.judge(FIRST, decision="edit", reviewer="Ann", version=told["version"], test=told["test"])
+    assert "nothing was changed" in got.json["error"]
+    assert read_log(bank) == []
+
+
+def test_problems_of_an_edit_are_the_test_s(caller: Caller) -> None:
+    told = caller.test(FIRST)
+    edited = told["test"] | {"title": "\u001b[31m"}
+    got = caller.judge(FIRST, decision="edit", reviewer="Ann", version=told["version"], test=edited)
+    assert got.json["error"] == f"the test {FIRST}.json has 1 problem"
+    assert got.json["problems"][0]["at"] == "title"
+
+
+def test_a_file_that_became_something_else_is_not_read(caller: Caller, bank: Path) -> None:
+    (bank / f"{FIRST}.json").unlink()
+    os.mkfifo(bank / f"{FIRST}.json")
+    assert "not a regular file" in caller.test(FIRST)["problems"][0]["message"]
+    assert caller.get("/api/bank").json["tests"][0]["state"] == "broken"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_to_end_it_is_no_failure(bank: Path, number: int) -> None:
+    with process_served(bank) as server:
+        server.process.send_signal(number)
+        told, _ = server.process.communicate(timeout=10)
+        assert (server.process.returncode, told) == (0, "ended\n")
+
+
+def test_ctrl_c_before_it_listens_ends_it_likewise(
+    bank: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("torus_ray.curation.review.server.serve", interrupted)
+    assert _run(["bank", "review", str(bank)]) == 0
+    assert capsys.readouterr().out == "ended\n"
 
 
 def test_a_file_that_changed_is_not_overwritten(caller: Caller, bank: Path) -> None:

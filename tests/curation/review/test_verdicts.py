@@ -90,8 +90,10 @@ def test_a_rejection_leaves_the_file_of_an_unverified_test_alone(desk: Desk, ban
 
 
 def test_an_edit_cannot_change_id_or_provenance(desk: Desk, bank: Path) -> None:
-    wanted = edited(desk, "Other") | {"id": "another", "provenance": {"author": "me", "written": "now"}}
+    wanted = edited(desk, "Other") | {"provenance": {"author": "me", "written": "now"}}
     before = load_bank(bank).test(FIRST).provenance
+    with pytest.raises(Refused, match="id of a test cannot be changed"):
+        judge(desk, "edit", edited={**wanted, "id": "another"})
     judge(desk, "edit", edited=wanted)
     assert load_bank(bank).test(FIRST).provenance == before
 
@@ -137,11 +139,12 @@ def test_an_edit_that_is_not_valid_changes_nothing(desk: Desk, bank: Path) -> No
     wanted["stages"]["edit"]["spec"]["duration_s"] = 11
     with pytest.raises(BankError) as caught:
         judge(desk, "edit", edited=wanted)
-    assert {problem.at for problem in caught.value.problems} == {"title", "stages.edit.spec.duration_s"}
+    answer_at = "stages.edit.questions[1].answer"
+    assert {problem.at for problem in caught.value.problems} == {"title", "stages.edit.spec.duration_s", answer_at}
     wanted["title"], wanted["stages"]["edit"]["spec"]["duration_s"] = "T", 9
     with pytest.raises(BankError) as caught:
         judge(desk, "edit", edited=wanted)
-    assert [problem.at for problem in caught.value.problems] == ["stages.edit.questions[1].answer"]
+    assert [problem.at for problem in caught.value.problems] == [answer_at]
     assert {path.name: path.read_bytes() for path in bank.iterdir()} == before
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from torus_ray.bank.check import Finding, check_bank
 from torus_ray.bank.digest import canonical_json
+from torus_ray.bank.files import read_document
 from torus_ray.bank.load import CARD_FILE, Bank, BankError, Problem, from_snapshot, load_bank
 from torus_ray.bank.schema import BankCard, Test
 from torus_ray.curation.review.log import VerdictLog
@@ -124,9 +125,9 @@ class Desk:
     ) -> Sheet:
         """Make a verdict durable, in the log and in the test's file, and return the test as it is then.
 
-        version: of the sheet that was judged. edited: the whole test as the reviewer wants it; its id and provenance
-        stay what they are. Raises KeyError (no such test), Conflict, Refused, BankError (the edited test is not
-        valid: all problems with their JSON paths) and OSError, in each case with nothing changed.
+        version: of the sheet that was judged. edited: the whole test as the reviewer wants it; another id is refused,
+        and its provenance stays what it is. Raises KeyError (no such test), Conflict, Refused, BankError (the edited
+        test is not valid: all problems with their JSON paths) and OSError, in each case with nothing changed.
         """
         name, why = _name(reviewer), (reason or "").strip()
         if len(why) > LONGEST_REASON:
@@ -141,7 +142,7 @@ class Desk:
         if sheet.version != version:
             raise self._conflict(sheet)
         if sheet.test is None:
-            raise BankError(f"{test_id}.json", sheet.problems)
+            raise BankError(f"{test_id}.json", sheet.problems, "test")
         before = self._verdicts.setdefault(test_id, [])
         names = verified_by(sheet.test, before, name) if decision == "accept" else None
         test = self._edited(sheet.test, edited) if decision == "edit" else sheet.test
@@ -172,17 +173,20 @@ class Desk:
             (test,) = from_snapshot(gzip.compress(card + b"\n" + line, compresslevel=0)).tests
         except BankError as error:
             problems = [Problem(file, p.message, p.expected, p.mend, p.at) for p in error.problems]
-            raise BankError(file, problems) from error
+            raise BankError(file, problems, "test") from error
         return test
 
     def _edited(self, test: Test, edited: Mapping[str, Any] | None) -> Test:
         if edited is None:
             raise Refused("test", "an edit without a test", expected="the whole test", mend="send it as `test`")
+        if edited.get("id", test.id) != test.id:
+            mend = f"write {test.id} there again; a test gets another id by another file's name, outside the review"
+            raise Refused("id", "the id of a test cannot be changed here", expected=test.id, mend=mend)
         own = {"id": test.id, "provenance": test.provenance.model_dump(mode="json")}
         found = self.parse(f"{test.id}.json", json.dumps({**edited, **own}).encode())
         if content_hash(found) == content_hash(test):
             mend = "change something, or leave the edit"
-            raise Refused("test", "nothing was changed", expected="a test that differs", mend=mend)
+            raise Refused("test", "nothing was changed (provenance apart)", expected="a test that differs", mend=mend)
         return found
 
     def _file(self, test_id: str) -> Path:
@@ -196,7 +200,7 @@ class Desk:
         path = self._file(test_id)
         stamp = _stamp(path)
         try:
-            data = path.read_bytes()
+            data = read_document(path)
         except OSError as error:
             problem = Problem(path.name, f"cannot be read ({error.strerror})", "the test's file", "put it back")
             return Sheet(test_id, "", None, (problem,), (), Standing("changed"), b"", stamp)
@@ -234,7 +238,7 @@ class Desk:
             last, path = verdicts[-1], self._file(test_id)
             if last.file_before == last.file_after or not path.is_file():
                 continue
-            data = path.read_bytes()
+            data = read_document(path)
             if _sha256(data) == last.file_before:
                 test = self.parse(path.name, json.dumps(last.test).encode() if last.test else data)
                 self._write(test_id, file_bytes(_verified(test, last.verified_by)), last.file_before)
