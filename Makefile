@@ -44,7 +44,7 @@ test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not ray" --ignore=tests/actors --numprocesses 2 --dist loadfile $(PYTEST_FLAGS)
 
 test-ray: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -m ray --ignore=tests/actors $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -q -m ray --ignore=tests/actors --numprocesses 2 --dist loadfile $(PYTEST_FLAGS)
 
 # pytest stands beside the environment: what the lock holds, and nothing else, is what hosts get.
 test-models: $(VENV)/.dev $(TOOLS)/.done
