@@ -98,7 +98,7 @@ class BankError(InputError):
 def load_bank(path: Path) -> Bank:
     """Read the bank in folder `path`. Raises BankError with every problem of every file.
 
-    10,000 tests: under 5 s and 500 MB (benchmarks/bank_10k.py).
+    10,000 tests: 9 to 11 s and 303 MB on two busy cores (benchmarks/bank_10k.py).
     """
     with no_collections():
         return _load(path)
