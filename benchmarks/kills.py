@@ -65,6 +65,7 @@ heads = {{ {", ".join(f"{name} = {{}}" for name in operations)} }}
 def drive(card_file: Path, bank_folder: Path, results: Path, address: str | None) -> int:
     """One run; a line `done N` whenever more units are durable, a line `told ...` for what the engine says."""
     from torus_ray.bank.load import load_bank
+    from torus_ray.engine.opening import Opening
     from torus_ray.engine.runner import Progress
     from torus_ray.engine.session import RunOptions, run_system
     from torus_ray.protocol.graph import Arm
@@ -80,8 +81,8 @@ def drive(card_file: Path, bank_folder: Path, results: Path, address: str | None
 
     bank = load_bank(bank_folder)
     arms = (Arm("native"), Arm("self-caption"))
-    inline = address == "inline"
-    options = RunOptions(results, bank.tests, arms, inline=inline, address=None if inline else address)
+    opening = Opening(inline=True) if address == "inline" else Opening(address=address)
+    options = RunOptions(results, bank.tests, arms, opening=opening)
     result = run_system(
         read_card(card_file), bank, options, watch=watch, tell=lambda line: print("told", line, flush=True)
     )

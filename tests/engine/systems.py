@@ -11,6 +11,7 @@ import polars as pl
 
 from tests.canary import make_canary_bank
 from torus_ray.bank.load import Bank, load_bank
+from torus_ray.engine.opening import Opening
 from torus_ray.engine.session import RunOptions, RunResult, run_system
 from torus_ray.protocol.graph import Arm
 from torus_ray.store.reader import current_rows
@@ -77,9 +78,12 @@ def canary_bank(folder: Path, tests: int = 6) -> Bank:
 
 def run(made: System, bank: Bank, results: Path, arms: tuple[Arm, ...] = ARMS, **options: Any) -> RunResult:
     """A run; on Ray when an `address` is given, else inline."""
-    options = {"tests": bank.tests, "arms": arms, "inline": "address" not in options, **options}
     told = options.pop("told", None)
-    return run_system(made, bank, RunOptions(results, **options), tell=told.append if told is not None else print)
+    opening = Opening(
+        inline="address" not in options, address=options.pop("address", None), exact=options.pop("exact", False)
+    )
+    asked = RunOptions(results, **{"tests": bank.tests, "arms": arms, "opening": opening, **options})
+    return run_system(made, bank, asked, tell=told.append if told is not None else print)
 
 
 def outcomes(result: RunResult) -> dict[tuple[str, str], pl.DataFrame]:

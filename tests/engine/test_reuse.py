@@ -11,9 +11,12 @@ import pytest
 
 from tests.canary import make_canary_bank
 from tests.engine.systems import ARMS, canary_bank, computed, host, outcomes, run, system, table
+from tests.store.sample import encoded_otherwise
 from torus_ray.bank.load import Bank, load_bank
 from torus_ray.engine.session import RunResult
 from torus_ray.protocol.graph import Arm
+from torus_ray.store.clips import read_clip
+from torus_ray.store.layout import clip_path, run_folder
 from torus_ray.systems import System
 
 TESTS = 3
@@ -111,6 +114,30 @@ def test_one_question_edited_costs_one_answer_an_arm(first: RunResult, bank: Ban
     # stage 1 is one clip in both arms, so its question is asked once
     assert len(found["answers"]) == (1 if stage == "generation" else 2)
     assert set(result.runs.values()).isdisjoint(first.runs.values())
+
+
+def test_a_clip_taken_over_is_named_as_it_lies_even_where_another_encoder_wrote_it(
+    first: RunResult, bank: Bank, tmp_path: Path
+) -> None:
+    """Two environments may hold two releases of the encoder: one sound, two files."""
+    again = load_bank(renamed(tmp_path / "bank", "again"))
+    row = table(first, "renders").row(0, named=True)
+    run_there = run_folder(tmp_path / "results", again.card.name, again.hash, "one", "native")
+    lying = clip_path(run_there, row["clip"])
+    lying.parent.mkdir(parents=True)
+    lying.write_bytes(encoded_otherwise(read_clip(first.runs["native"], row["clip"])))
+    result = run(parts(tmp_path, "one"), again, tmp_path / "results")
+    assert asked(result) == {"renders": [], "captions": [], "answers": []}
+    for kept in table(result, "renders").iter_rows(named=True):
+        if kept["arm"] == "native":
+            assert len(read_clip(run_there, kept["clip"], kept["clip_sha256"])) == kept["clip_bytes"]
+
+
+def renamed(folder: Path, name: str) -> Path:
+    """The bank in `folder` under another name: the same tests, other run folders."""
+    card = json.loads((folder / "bank.json").read_text())
+    (folder / "bank.json").write_text(json.dumps({**card, "name": name}))
+    return folder
 
 
 def test_a_test_added_costs_its_own_units(first: RunResult, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def main(run: Path, units: int, acked: Path) -> None:
                     [row],
                     clips=[tone(number)],
                     attempts=[{"unit_id": row["unit_id"], "attempt": 1, "status": "ok"}],
-                    on_durable=lambda at, number=number: events.put(("render", number)),  # type: ignore[misc]
+                    on_durable=lambda at, rows, number=number: events.put(("render", number)),  # type: ignore[misc]
                     urgent=True,
                 )
             waiting += 1
@@ -44,7 +44,7 @@ def main(run: Path, units: int, acked: Path) -> None:
             log.flush()
             rows = [answer(f"t{number}", question, tone(number).id) for question in ("q1", "q2")]
             if rows[0]["unit_id"] not in have:
-                store.append("answers", rows, on_durable=lambda at, number=number: events.put(("answer", number)))  # type: ignore[misc]
+                store.append("answers", rows, on_durable=lambda at, rows, number=number: events.put(("answer", number)))  # type: ignore[misc]
                 waiting += 1
 
 

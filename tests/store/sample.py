@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import soundfile
 
 from torus_ray.audio import Clip, StoredClip, encode
+from torus_ray.protocol.rows import render_outcome
 from torus_ray.store import HeadInfo, RunManifest
 from torus_ray.store.manifest import Driver
-from torus_ray.store.tables import clip_columns
 
 OPTIONS = ("a bell", "a drum", "a dog", "a train", "a door", "rain")
 FINGERPRINT = "f" * 64
@@ -21,6 +23,14 @@ def tone(number: int) -> StoredClip:
     """A short clip, another for each number."""
     wave = 0.5 * np.sin(2 * np.pi * (200 + number) * np.arange(2000) / 8000)
     return encode(Clip(wave.astype(np.float32), 8000))
+
+
+def encoded_otherwise(flac: bytes) -> bytes:
+    """The same sound in a FLAC file of other bytes."""
+    file = io.BytesIO()
+    wave, rate = soundfile.read(io.BytesIO(flac), dtype="int16", always_2d=True)
+    soundfile.write(file, wave, rate, format="FLAC", subtype="PCM_16", compression_level=0.0)
+    return file.getvalue()
 
 
 def key(text: str) -> str:
@@ -39,11 +49,10 @@ def render(test: str, stored: StoredClip | None, **more: Any) -> dict[str, Any]:
         "audio_type": "sound",
         "stage": "generation",
         "operation": "generate",
-        "status": "ok" if stored else "failed",
         "prompt": f"the prompt of {test}",
         "head": "model",
         "fingerprint": FINGERPRINT,
-        **(clip_columns(stored) if stored else {"reason": "error"}),
+        **(render_outcome(stored, hit_limit=False) if stored else {"status": "failed", "reason": "error"}),
     }
     return row | more
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 import queue
@@ -10,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.store.sample import answer, render, temps, tone
+from tests.store.sample import answer, encoded_otherwise, render, temps, tone
 from torus_ray.store import LocalRunStore, StoreError, current_rows, writer
 from torus_ray.store.clips import read_clip
 from torus_ray.store.layout import clip_path, parts_in
+from torus_ray.store.tables import Row
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def test_rows_and_clips_are_there_when_the_callback_comes(run: Path) -> None:
         for number in range(5):
             clip = tone(number)
 
-            def look(at: float, clip: str = clip.id) -> None:
+            def look(at: float, rows: object, clip: str = clip.id) -> None:
                 # As another process would: from the files alone.
                 seen.put((at, list(current_rows(run, "renders")["clip"]), clip_path(run, clip).exists()))
 
@@ -43,10 +45,10 @@ def test_what_waits_is_written_at_once_and_the_rest_gathers(run: Path) -> None:
     with LocalRunStore(run) as store:
         done: queue.SimpleQueue[float] = queue.SimpleQueue()
         store.append("answers", [answer("t1", "q1", None)])
-        store.append("renders", [render("t1", None)], on_durable=done.put, urgent=True)
+        store.append("renders", [render("t1", None)], on_durable=lambda at, rows: done.put(at), urgent=True)
         done.get(timeout=writer.GROUP_S / 2)
         assert current_rows(run, "answers").height == 0
-        store.append("answers", [answer("t1", "q2", None)], on_durable=done.put)
+        store.append("answers", [answer("t1", "q2", None)], on_durable=lambda at, rows: done.put(at))
         done.get(timeout=5)
         assert current_rows(run, "answers").height == 2
         assert len(parts_in(run / "tables" / "answers")) == 1
@@ -57,7 +59,7 @@ def test_a_full_group_does_not_wait_for_its_second(run: Path) -> None:
         done: queue.SimpleQueue[float] = queue.SimpleQueue()
         rows = [answer(f"t{number}", "q1", None) for number in range(writer.GROUP_ROWS)]
         started = time.monotonic()
-        store.append("answers", rows, on_durable=done.put)
+        store.append("answers", rows, on_durable=lambda at, rows: done.put(at))
         done.get(timeout=5)
         assert time.monotonic() - started < writer.GROUP_S
 
@@ -67,7 +69,9 @@ def test_callbacks_come_once_each_in_order(run: Path) -> None:
     with LocalRunStore(run) as store:
         for number in range(300):
             row = answer(f"t{number}", "q1", None)
-            store.append("answers", [row], on_durable=lambda at, n=number: called.append(n), urgent=number % 7 == 0)  # type: ignore[misc]
+            store.append(
+                "answers", [row], on_durable=lambda at, rows, n=number: called.append(n), urgent=number % 7 == 0
+            )  # type: ignore[misc]
         store.flush()
         assert called == list(range(300))
         assert store.rows("answers")["test"].to_list() == [f"t{number}" for number in range(300)]
@@ -77,7 +81,13 @@ def test_attempts_get_the_time_of_their_units_commit(run: Path) -> None:
     times: list[float] = []
     with LocalRunStore(run) as store:
         attempt = {"unit_id": "u1", "attempt": 1, "status": "ok"}
-        store.append("renders", [render("t1", None)], attempts=[attempt], on_durable=times.append, urgent=True)
+        store.append(
+            "renders",
+            [render("t1", None)],
+            attempts=[attempt],
+            on_durable=lambda at, rows: times.append(at),
+            urgent=True,
+        )
     assert current_rows(run, "attempts").select("unit_id", "committed_at").rows() == [("u1", times[0])]
 
 
@@ -95,11 +105,18 @@ def test_the_newest_row_of_a_unit_counts_across_parts_and_openings(run: Path) ->
 def test_the_row_says_what_the_file_is_even_where_another_encoder_wrote_it(run: Path) -> None:
     clip = tone(1)
     wrong = render("t1", clip, clip_sha256="0" * 64, clip_bytes=1)
+    other = dataclasses.replace(clip, data=encoded_otherwise(clip.data))
+    assert other.data != clip.data
+    told: list[Row] = []
     with LocalRunStore(run) as store:
         store.append("renders", [wrong], clips=[clip])
-    row = current_rows(run, "renders").row(0, named=True)
-    assert read_clip(run, row["clip"], row["clip_sha256"]) == clip.data
-    assert row["clip_bytes"] == len(clip.data)
+        store.flush()
+        store.append("renders", [render("t2", other)], clips=[other], on_durable=lambda at, rows: told.extend(rows))
+    written = current_rows(run, "renders").to_dicts()
+    for row in (*written, *told):
+        assert read_clip(run, row["clip"], row["clip_sha256"]) == clip.data
+        assert row["clip_bytes"] == len(clip.data)
+    assert [row["test"] for row in (*written, *told)] == ["t1", "t2", "t2"]
 
 
 class DiskFull:
@@ -127,7 +144,12 @@ def test_a_full_disk_stops_the_store_and_loses_nothing_written(
     store.flush()
     disk.full = True
     clip = tone(2) if with_clip else None
-    store.append("renders", [render("t2", clip)], clips=[clip] if clip else [], on_durable=acknowledged.append)
+    store.append(
+        "renders",
+        [render("t2", clip)],
+        clips=[clip] if clip else [],
+        on_durable=lambda at, rows: acknowledged.append(at),
+    )
     with pytest.raises(StoreError, match="No space left on device"):
         store.flush()
     told = failures.get(timeout=5)
@@ -241,7 +263,7 @@ def test_many_small_commits_become_few_parts(run: Path) -> None:
     done: queue.SimpleQueue[Any] = queue.SimpleQueue()
     with LocalRunStore(run) as store:
         for number in range(80):
-            store.append("renders", [render(f"t{number}", None)], on_durable=done.put, urgent=True)
+            store.append("renders", [render(f"t{number}", None)], on_durable=lambda at, rows: done.put(at), urgent=True)
             done.get(timeout=5)
         store.flush()
         assert len(parts_in(run / "tables" / "renders")) < 40

@@ -53,8 +53,8 @@ def findings(
 ) -> Iterator[Finding]:
     """What the contract finds of a system (its name, its card's path, FILE.py:CLASS), host after host. Raises
     InputError, and EngineStop where a host cannot be started or the time is up."""
+    from torus_ray.cli.borrow import borrow_environment
     from torus_ray.cli.model import system_of_model
-    from torus_ray.cli.run import _borrow_environment
     from torus_ray.contract import check_host
     from torus_ray.systems import load_system
 
@@ -62,7 +62,7 @@ def findings(
     of_a_file = ".py:" in reference
     system = system_of_model(reference) if of_a_file else load_system(reference)
     if inline:
-        _borrow_environment([system])
+        borrow_environment([system])
 
     def opened(host: HostSpec, limit_s: float | None) -> _Opened:
         return _open(system, _limited(host, limit_s), inline=inline, only_python=of_a_file)
@@ -102,55 +102,13 @@ if TYPE_CHECKING:
 @contextmanager
 def _open(system: System, host: HostSpec, *, inline: bool, only_python: bool) -> Iterator[Executor]:
     """An executor with this host alone, started; its environment tried first."""
-    from torus_ray.engine.environments import find_environment, preflight
+    from torus_ray.engine.opening import Opening, open_executor
+    from torus_ray.systems import System
 
-    spec = find_environment(host.card.environment)
-    files = [weight.path for weight in host.card.weights.values()]
-    if spec.kind != "inherit" or files or host.card.num_gpus:
-        flight = preflight(spec, files=files, num_gpus=host.card.num_gpus, gpu_memory_gib=host.card.gpu_memory_gb)
-        flight.raise_for_findings()
-    opened = _inline(system, host) if inline else _on_ray(system, host, only_python=only_python)
-    with opened as executor:
-        try:
-            executor.start()
-            yield executor
-        finally:
-            executor.close()
-
-
-@contextmanager
-def _inline(system: System, host: HostSpec) -> Iterator[Executor]:
-    from torus_ray.engine.hosts import HostPlan
-    from torus_ray.engine.inline import InlineExecutor
-
-    yield InlineExecutor({host.name: HostPlan(host, str(host.folder), system.card.bits)})
-
-
-@contextmanager
-def _on_ray(system: System, host: HostSpec, *, only_python: bool) -> Iterator[Executor]:
-    import math
-    import os
-    import tempfile
-    from pathlib import Path
-
-    from torus_ray.engine.code import stage_code
-    from torus_ray.engine.environments import compile_runtime_env, environments_root, find_environment
-    from torus_ray.engine.hosts import HostPlan
-    from torus_ray.engine.ray_variables import set_ray_variables
-
-    set_ray_variables()
-    from torus_ray.engine.cluster import Cluster, reap_dead_sessions
-    from torus_ray.engine.ray_executor import RayExecutor
-
-    for line in reap_dead_sessions():
-        _tell(line)
-    with tempfile.TemporaryDirectory(prefix="torus-code-") as folder:
-        code = Path(folder)
-        place = stage_code(code, {host.name: host}, whole_folder=not only_python)[host.name]
-        environment = compile_runtime_env(find_environment(host.card.environment), root=environments_root())
-        plan = HostPlan(host, place, system.card.bits, environment)
-        cluster = Cluster(code, num_cpus=max(os.cpu_count() or 1, math.ceil(plan.ray_cpus)))
-        yield RayExecutor({host.name: plan}, cluster, tell=_tell)
+    alone = System(system.card, {host.name: host})
+    with open_executor(alone, Opening(inline=inline, only_python=only_python), _tell) as executor:
+        executor.start()
+        yield executor
 
 
 def _tell(line: str) -> None:

@@ -31,9 +31,11 @@ def measure(
 ) -> int:
     """Measure the clips of runs: adds measures, or replaces those of a head that has changed. Renders, captions and
     answers stay as they are."""
+    from torus_ray.cli.borrow import borrow_environment
     from torus_ray.cli.common import runs_at
     from torus_ray.cli.progress import progress_line
-    from torus_ray.cli.run import _borrow_environment, print_results
+    from torus_ray.cli.run import print_results
+    from torus_ray.engine.opening import Opening
     from torus_ray.engine.session import RunOptions, measure_runs
     from torus_ray.report.runs import open_run
 
@@ -51,7 +53,7 @@ def measure(
         )
     systems = {folder: _system(group, measures) for folder, group in groups.items()}
     if inline:
-        _borrow_environment(list(systems.values()))
+        borrow_environment(systems.values())
     # All references are looked for before anything starts.
     references = {folder: reference_for(system, reference, folder.parent) for folder, system in systems.items()}
     ended = []
@@ -61,8 +63,7 @@ def measure(
             results=folder.parent.parent,
             tests=tuple(test for test in group[0].bank.tests if test.id in tests),
             arms=tuple(run.arm for run in group),
-            inline=inline,
-            address=address,
+            opening=Opening(inline=inline, address=address),
             reference=references[folder],
         )
         with progress_line(f"measuring {systems[folder].name}", quiet=quiet or as_json) as line:

@@ -177,18 +177,18 @@ def _ask(
 ) -> tuple[Mapping[str, Any], Outcome]:
     """The row that the unit would have now, and how the call ended. The questions of a clip are asked together, as
     then."""
-    from torus_ray.cli.run import _borrow_environment
+    from torus_ray.cli.borrow import borrow_environment
     from torus_ray.engine.hosts import HostPlan
     from torus_ray.engine.inline import InlineExecutor
-    from torus_ray.heads import clip_from_wire, request_to_wire
+    from torus_ray.heads import request_to_wire
     from torus_ray.protocol.executor import Call
     from torus_ray.protocol.requests import SILENCE
-    from torus_ray.protocol.rows import make_row, render_outcome
+    from torus_ray.protocol.rows import make_row, reply_outcome
     from torus_ray.store.clips import read_clip
     from torus_ray.systems import System
 
     host = plan.host
-    _borrow_environment([System(system.card, {host.name: host})])
+    borrow_environment([System(system.card, {host.name: host})])
     clip = None
     if plan.clip is not None:
         heard = node.parents[0] if node.parents else None
@@ -204,12 +204,7 @@ def _ask(
     at = next(at for at, ask in enumerate(plan.asks) if ask.unit.id == found.id)
     told: dict[str, Any] = {"status": outcome.status, "reason": outcome.reason, "message": outcome.message}
     if outcome.reply is not None:
-        reply = outcome.reply
-        told = {
-            "render": lambda: render_outcome(clip_from_wire(reply["clip"]), bool(reply["hit_limit"])),
-            "caption": lambda: {"status": "ok", "text": reply["text"]},
-            "answer": lambda: {"status": "ok", "reply": reply["texts"][at]},
-        }[node.kind]()
+        told = reply_outcome(node.kind, outcome.reply, at)
     return make_row(protocol, node, plan.asks[at].unit, plan, plan.asks[at], told), outcome
 
 

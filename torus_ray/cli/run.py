@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -85,10 +83,13 @@ def run(
         print_plan(chosen, loaded, selected, wanted, repeats=repeats, results=results, as_json=as_json)
         return 0
     if inline:
-        _borrow_environment(chosen)
+        from torus_ray.cli.borrow import borrow_environment
+
+        borrow_environment(chosen)
 
     from torus_ray.cli.costs import estimate_run
     from torus_ray.cli.progress import progress_line
+    from torus_ray.engine.opening import Opening
     from torus_ray.engine.session import RunOptions, run_system
     from torus_ray.store.layout import bank_folder
 
@@ -101,10 +102,7 @@ def run(
             tests=selected,
             arms=wanted[system.name],
             repeats=repeats,
-            exact=exact,
-            inline=inline,
-            address=address,
-            only_python=model is not None,
+            opening=Opening(inline=inline, address=address, exact=exact, only_python=model is not None),
             reference=references[system.name],
         )
         with progress_line(system.name, quiet=quiet or as_json) as line:
@@ -249,42 +247,3 @@ def _words(text: str, option: str, known: tuple[str, ...]) -> list[str]:
             mend="mend the word",
         )
     return words
-
-
-# --- inline in a model's environment ----------------------------------------------------------------------------------
-
-_START = """
-import json, sys
-sys.path += [path for path in json.loads(sys.argv.pop(1)) if path not in sys.path]
-from torus_ray.cli import main
-main()
-"""
-_BORROWED = "TORUS_INLINE_ENVIRONMENT"
-
-
-def _borrow_environment(systems: list[System]) -> None:
-    """Go on in the interpreter of the systems' environment, with this one's packages behind its own.
-
-    Inline runs an adapter in this process, so this process must be its environment's. Returns where it already is.
-    """
-    from torus_ray.engine.environments import environments_root, find_environment, interpreter, preflight
-
-    names = {host.card.environment for system in systems for host in system.hosts.values()}
-    if len(names) > 1:
-        raise InputError(
-            f"--inline is one process, the hosts want {len(names)} environments: {', '.join(sorted(names))}",
-            where="--inline",
-            expected="systems of one environment",
-            mend="run them with Ray (leave --inline out), or one system at a time",
-        )
-    (name,) = names
-    if name == "inherit" or os.environ.get(_BORROWED) == name:
-        return
-    spec = find_environment(name)
-    preflight(spec).raise_for_findings()
-    python = interpreter(spec, environments_root())
-    paths = [path for path in sys.path if path]
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    environment = {**os.environ, **spec.env_vars, **threads, "HF_HUB_OFFLINE": "1", _BORROWED: name}
-    sys.stdout.flush()
-    os.execve(python, [str(python), "-c", _START, json.dumps(paths), *sys.argv[1:]], environment)

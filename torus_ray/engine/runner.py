@@ -16,18 +16,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torus_ray.audio import StoredClip
 from torus_ray.heads import clip_from_wire, request_to_wire
 from torus_ray.protocol.executor import Attempt, Call, Executor, HostState, Outcome
 from torus_ray.protocol.graph import Node, Unit
 from torus_ray.protocol.requests import SILENCE, Ask, Plan, Protocol, Verdict
-from torus_ray.protocol.rows import REUSABLE, TABLES, make_row, measure_outcome, render_outcome, settled
+from torus_ray.protocol.rows import REUSABLE, TABLES, make_row, reply_outcome, settled
 from torus_ray.store.errors import ClipDamaged, StoreError
 from torus_ray.store.index import Found, ReuseIndex
 from torus_ray.store.interface import ClipSource, RunStore
 from torus_ray.store.layout import clip_path
 from torus_ray.store.tables import is_final
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 
 TICK_S = 0.5
 ONWARD = ("render", "caption")
@@ -67,7 +68,7 @@ class _Asked:
 
 class _Durable(NamedTuple):
     node: Node
-    rows: list[Row]
+    rows: Sequence[Row]
 
 
 @dataclass(slots=True)
@@ -282,31 +283,19 @@ class Runner:
             rows = [make_row(self.protocol, node, ask.unit, plan, ask, failure) for ask in asks]
             self._append(node, rows, attempts=attempts)
             return
-        if node.kind == "render":
-            stored = clip_from_wire(outcome.reply["clip"])
-            fields = render_outcome(stored, bool(outcome.reply["hit_limit"]), outcome.reply["notes"])
-            row = make_row(self.protocol, node, asks[0].unit, plan, asks[0], fields)
-            self._append(node, [row], clips=[stored], attempts=attempts)
-            return
-        if node.kind == "measure":
-            measured = measure_outcome(outcome.reply["values"])
-            self._append(
-                node, [make_row(self.protocol, node, asks[0].unit, plan, asks[0], measured)], attempts=attempts
-            )
-            return
-        texts = outcome.reply["texts"] if node.kind == "answer" else [outcome.reply["text"]]
-        name = "reply" if node.kind == "answer" else "text"
-        notes = outcome.reply["notes"] or None
         rows = [
-            make_row(self.protocol, node, ask.unit, plan, ask, {"status": "ok", name: text, "notes": notes})
-            for ask, text in zip(asks, texts, strict=True)
+            make_row(self.protocol, node, ask.unit, plan, ask, reply_outcome(node.kind, outcome.reply, at))
+            for at, ask in enumerate(asks)
         ]
-        self._append(node, rows, attempts=attempts)
+        clips = [clip_from_wire(outcome.reply["clip"])] if node.kind == "render" else []
+        self._append(node, rows, clips=clips, attempts=attempts)
 
-    def _append(self, node: Node, rows: list[Row], *, clips: Sequence[Any] = (), attempts: Sequence[Row] = ()) -> None:
-        def durable(at: float) -> None:
+    def _append(
+        self, node: Node, rows: Sequence[Row], *, clips: Sequence[StoredClip] = (), attempts: Sequence[Row] = ()
+    ) -> None:
+        def durable(at: float, written: Sequence[Row]) -> None:
             # On the store's thread: hand over and return.
-            self._durable.put(_Durable(node, rows))
+            self._durable.put(_Durable(node, written))
             self.executor.nudge()
 
         store = self.stores[node.arm.name]
@@ -358,18 +347,20 @@ class Runner:
     def _take_over(self, node: Node, plan: Plan, ask: Ask, found: Found) -> bool:
         """Write the row of an equal key as this unit's own, its clip with it; False where that clip is damaged."""
         store = self.stores[node.arm.name]
-        clip = found.outcome["clip"] if node.kind == "render" else None
+        outcome = found.outcome
+        clip = outcome["clip"] if node.kind == "render" else None
         here = Path(store.location)
         if clip and found.run == here and not clip_path(here, clip).is_file():
             return False
         if clip and found.run != here:
-            linked = store.link_clips([ClipSource(clip, str(found.run), found.outcome["clip_sha256"])])
+            linked = store.link_clips([ClipSource(clip, str(found.run), outcome["clip_sha256"])])
             if clip in linked.damaged:
                 return False
+            # The same sound may lie here already, in a file of another encoder.
+            kept = linked.kept[clip]
+            outcome = {**outcome, "clip_sha256": kept.sha256, "clip_bytes": kept.size}
         self._reused += 1
-        self._append(
-            node, [make_row(self.protocol, node, ask.unit, plan, ask, found.outcome, reused_from=found.unit_id)]
-        )
+        self._append(node, [make_row(self.protocol, node, ask.unit, plan, ask, outcome, reused_from=found.unit_id)])
         return True
 
     def _found(self, node: Node, row: Row) -> Found:
@@ -379,7 +370,7 @@ class Runner:
 
 def _attempt_rows(asked: _Asked, outcome: Outcome) -> list[Row]:
     """One row a unit and attempt; the questions of one call share its CPU seconds."""
-    rows = []
+    rows: list[Row] = []
     for ask in asked.asks:
         for number, attempt in enumerate((*asked.earlier, *outcome.attempts), start=1):
             row = asdict(attempt)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import queue
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -15,22 +13,10 @@ from typing import Any
 from torus_ray.bank.load import Bank, snapshot
 from torus_ray.bank.schema import Test
 from torus_ray.engine.book import Book
-from torus_ray.engine.code import stage_code
-from torus_ray.engine.env_build import EnvironmentStop
-from torus_ray.engine.environments import (
-    EnvironmentSpec,
-    compile_runtime_env,
-    environments_root,
-    find_environment,
-    preflight,
-)
-from torus_ray.engine.hosts import HostPlan
-from torus_ray.engine.identity import environment_digest, weights_digest
-from torus_ray.engine.inline import InlineExecutor
-from torus_ray.engine.ray_variables import set_ray_variables
+from torus_ray.engine.opening import Opening, open_executor, with_identity
 from torus_ray.engine.runner import Runner, Watch
 from torus_ray.errors import InputError
-from torus_ray.protocol.executor import EngineStop, Executor
+from torus_ray.protocol.executor import EngineStop
 from torus_ray.protocol.graph import Arm, Node, build_graph, measuring_graph
 from torus_ray.protocol.requests import Protocol
 from torus_ray.store.errors import StoreError
@@ -48,20 +34,16 @@ EXIT_DONE, EXIT_FAILED_UNITS, EXIT_STOPPED = 0, 1, 3
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What `torus run` was asked for. address: a running Ray; None for one of our own. inline: no Ray at all.
+    """What `torus run` was asked for.
 
-    only_python: ship only the Python files beside the adapter (`--model`). reference: what distances are taken to, as
-    run.json names it; None where nothing is said.
+    reference: what distances are taken to, as run.json names it; None where nothing is said.
     """
 
     results: Path
     tests: tuple[Test, ...]
     arms: tuple[Arm, ...]
     repeats: int = 1
-    exact: bool = False
-    inline: bool = False
-    address: str | None = None
-    only_python: bool = False
+    opening: Opening = field(default_factory=Opening)
     reference: str | None = None
 
 
@@ -144,11 +126,7 @@ def _conduct(
     *,
     measuring: bool = False,
 ) -> RunResult:
-    environments = {host.card.environment: find_environment(host.card.environment) for host in system.hosts.values()}
-    system = system.with_digests(
-        {name: environment_digest(spec) for name, spec in environments.items()},
-        {name: weights_digest(host) for name, host in system.hosts.items()},
-    )
+    system = with_identity(system)
     protocol = Protocol(system, bank)
     arms = dict.fromkeys(node.arm for node in graph)
     folders = {arm.name: run_folder(options.results, bank.card.name, bank.hash, system.name, arm.name) for arm in arms}
@@ -171,11 +149,7 @@ def _conduct(
         setup_s = time.monotonic() - began
         if missing:
             try:
-                down = _preflight(system, environments)
-                for message in dict.fromkeys(down.values()):
-                    tell(f"{message}; the run goes on without what it measures")
-                executor = _executor(system, environments, options, down, tell, stack)
-                stack.callback(executor.close)
+                executor = stack.enter_context(open_executor(system, options.opening, tell))
                 book.take_in(executor.start())
                 book.write("running", None)
                 runner.executor = executor
@@ -221,62 +195,6 @@ def _known_rows(store: LocalRunStore, folder: Path, *, lost_clips: bool) -> dict
                 continue
             known[row["unit_id"]] = row
     return known
-
-
-def _preflight(system: System, environments: Mapping[str, EnvironmentSpec]) -> dict[str, str]:
-    """Each environment tried once with what its hosts need, before Ray starts. Raises EnvironmentStop; hosts that only
-    measure come back instead, each with why it cannot run."""
-    down: dict[str, str] = {}
-    for name, spec in environments.items():
-        here = [host for host in system.hosts.values() if host.card.environment == name]
-        needed = [host for host in here if not host.background]
-        # Files of hosts that the run can do without are looked at apart: their lack must not stop the others.
-        for hosts in ([needed] if needed else []) + [[host] for host in here if host.background]:
-            files = [weight.path for host in hosts for weight in host.card.weights.values()]
-            num_gpus = max(host.card.num_gpus for host in hosts)
-            memory_gib = max(host.card.gpu_memory_gb for host in hosts)
-            nothing_new = hosts[0].background and needed and not files and not num_gpus
-            if nothing_new or (spec.kind == "inherit" and not files and not num_gpus):
-                continue  # this very interpreter, or one just tried: there is nothing to find out
-            try:
-                preflight(spec, files=files, num_gpus=num_gpus, gpu_memory_gib=memory_gib).raise_for_findings()
-            except EnvironmentStop as stop:
-                if not hosts[0].background:
-                    raise
-                down[hosts[0].name] = f"host {hosts[0].name!r} cannot run: {stop.message}"
-    return down
-
-
-def _executor(
-    system: System,
-    environments: Mapping[str, EnvironmentSpec],
-    options: RunOptions,
-    down: Mapping[str, str],
-    tell: Callable[[str], None],
-    stack: ExitStack,
-) -> Executor:
-    bits = system.card.bits
-    if options.inline:
-        plans = {
-            name: HostPlan(host, str(host.folder), bits) for name, host in system.hosts.items() if name not in down
-        }
-        return InlineExecutor(plans, down=down, tell=tell)
-    set_ray_variables()
-    from torus_ray.engine.cluster import Cluster, reap_dead_sessions
-    from torus_ray.engine.ray_executor import RayExecutor
-
-    for line in reap_dead_sessions():
-        tell(line)
-    code = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torus-code-")))
-    places = stage_code(code, system.hosts, whole_folder=not options.only_python)
-    root = environments_root()
-    plans = {
-        name: HostPlan(host, places[name], bits, compile_runtime_env(environments[host.card.environment], root=root))
-        for name, host in system.hosts.items()
-    }
-    needed = sum(plan.ray_cpus for plan in plans.values())
-    cluster = Cluster(code, options.address, num_cpus=max(os.cpu_count() or 1, int(needed + 0.999)))
-    return RayExecutor(plans, cluster, exact=options.exact, down=down, tell=tell)
 
 
 class _NoExecutor:

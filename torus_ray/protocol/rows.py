@@ -6,7 +6,6 @@ and gives it the unit's own context.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from torus_ray.answers.letters import read_letter
 from torus_ray.audio import StoredClip
 from torus_ray.bank.digest import question_hash
 from torus_ray.bank.order import letter_of
+from torus_ray.heads import Wire, clip_from_wire
 from torus_ray.protocol.graph import Node, Unit
 from torus_ray.protocol.requests import Ask, Plan, Protocol, Verdict
 
@@ -121,8 +121,18 @@ def _answer_fields(protocol: Protocol, node: Node, unit: Unit, content: Mapping[
     }
 
 
+def reply_outcome(kind: str, reply: Wire, at: int = 0) -> Row:
+    """The outcome that a host's reply gives the row of the unit in place `at` of its node."""
+    if kind == "render":
+        return render_outcome(clip_from_wire(reply["clip"]), bool(reply["hit_limit"]), reply["notes"])
+    if kind == "measure":
+        return measure_outcome(reply["values"])
+    said = {"reply": reply["texts"][at]} if kind == "answer" else {"text": reply["text"]}
+    return {"status": "ok", "notes": reply["notes"] or None, **said}
+
+
 def render_outcome(clip: StoredClip, hit_limit: bool, notes: str = "") -> Row:
-    """The outcome of a clip that came back."""
+    """The outcome of a clip that came back, but for its file, which the store knows (clip_sha256, clip_bytes)."""
     return {
         "notes": notes or None,
         "status": "ok",
@@ -131,8 +141,6 @@ def render_outcome(clip: StoredClip, hit_limit: bool, notes: str = "") -> Row:
         "clipped": clip.clipped_samples > 0,
         "hit_limit": hit_limit,
         "clip": clip.id,
-        "clip_sha256": hashlib.sha256(clip.data).hexdigest(),
-        "clip_bytes": len(clip.data),
         "rate_hz": clip.rate_hz,
         "channels": clip.channels,
         "frames": clip.frames,

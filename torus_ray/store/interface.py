@@ -22,8 +22,9 @@ from torus_ray.store.errors import StoreError
 from torus_ray.store.manifest import RunManifest
 from torus_ray.store.tables import Row
 
-OnDurable = Callable[[float], None]
-"""Called once with the time of the commit (epoch seconds), on the store's own thread: hand over and return at once."""
+OnDurable = Callable[[float, Sequence[Row]], None]
+"""Called once with the time of the commit (epoch seconds) and the rows as they were written, what the store knows of
+clips' files in them; on the store's own thread: hand over and return at once."""
 OnFailure = Callable[[StoreError], None]
 """Called once when the store cannot go on, on its own thread: rows not yet acknowledged never will be."""
 

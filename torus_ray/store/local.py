@@ -25,7 +25,7 @@ class LocalRunStore:
     """A :class:`~torus_ray.store.interface.RunStore` on a folder; open while it exists, a context manager::
 
         with LocalRunStore(run, on_failure=events.put) as store:
-            store.append("renders", [row], clips=[stored], on_durable=lambda at: events.put(unit), urgent=True)
+            store.append("renders", [row], clips=[stored], on_durable=lambda at, rows: events.put(unit), urgent=True)
 
     Raises RunHeld where another driver writes the folder, StoreError where it cannot be written. Opening removes what a
     killed driver left half-done. fault: a test seam, see `faults`.

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from torus_ray.audio import StoredClip
 from torus_ray.protocol.rows import OUTCOMES as HEAD_OUTCOMES
 from torus_ray.protocol.rows import TABLES as TABLE_OF
 
@@ -90,23 +89,6 @@ OUTCOMES: Mapping[str, tuple[str, ...]] = {TABLE_OF[kind]: columns for kind, col
 def is_final(status: str, reason: str | None, *, seeded: bool) -> bool:
     """Whether the same command leaves such a row alone. seeded: the head gives the same for the same seed."""
     return status in FINAL_STATUSES or (status == "failed" and seeded and reason in FINAL_FAILURES)
-
-
-def clip_columns(stored: StoredClip) -> dict[str, Any]:
-    """The columns of a render that its clip gives. The store adds clip_sha256 and clip_bytes when it keeps the file."""
-    return {
-        "clip": stored.id,
-        "rate_hz": stored.rate_hz,
-        "channels": stored.channels,
-        "frames": stored.frames,
-        "bits": stored.bits,
-        "duration_s": stored.duration_s,
-        "peak": stored.peak,
-        "clipped_samples": stored.clipped_samples,
-        "silent": stored.silent,
-        "too_short": stored.too_short,
-        "clipped": stored.clipped_samples > 0,
-    }
 
 
 def check_names(table: str, rows: Sequence[Row]) -> None:

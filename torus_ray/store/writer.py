@@ -204,7 +204,8 @@ class Writer:
         self._lease.check()
         kept = {clip.id: clip for entry in entries for clip in (task.result() for task in entry.clips)}
         self._clips.sync(kept)
-        rows = [_with_file(table, row, kept) for entry in entries for row in entry.rows]
+        written = [[_with_file(table, row, kept) for row in entry.rows] for entry in entries]
+        rows = [row for entry in written for row in entry]
         name = PartName(self._lease.epoch, self._seq[table] + 1)
         write_atomic(
             table_folder(self._run, table) / name.file_name,
@@ -222,9 +223,9 @@ class Writer:
             if attempts:
                 self._enqueue("attempts", _Entry(attempts), urgent=False)
             self._change.notify_all()
-        for entry in entries:
+        for entry, its_rows in zip(entries, written, strict=True):
             if entry.on_durable is not None:
-                entry.on_durable(committed_at)
+                entry.on_durable(committed_at, its_rows)
 
     def _merge(self, table: str, *, everything: bool) -> None:
         chosen = merge_candidates(self._parts[table], everything=everything)
