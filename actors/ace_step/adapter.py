@@ -9,7 +9,8 @@ from typing import Any, ClassVar, List, Mapping, Optional, Sequence
 from torus_ray.audio import Clip
 from torus_ray.heads import GenerateRequest, Host, Model, Refused, RenderReply
 
-from .released import Unusable, find_weights, quiet, samples, seed_everything
+from .loading import Unusable, find_weights, quiet
+from .released import samples, seed_everything
 
 MAX_CAPTION_CHARS = 512
 """What GenerationParams documents for a caption; beyond it the text encoder's 256 tokens cut."""
@@ -42,7 +43,7 @@ class AceStep(Model):
         self._duration_s, self._generation = duration_s, dict(generation or {})
 
     def load(self, host: Host) -> None:
-        """Read the weights. Raises released.Unusable."""
+        """Read the weights. Raises loading.Unusable."""
         folder = find_weights(
             host,
             "checkpoints",

@@ -19,6 +19,8 @@ import numpy as np
 from torus_ray.audio import Clip, decode, downmix, silence
 from torus_ray.heads import Host, Model, Refused
 
+from .loading import find_weights, needs_gpu
+
 RATE_HZ = 16_000
 FRAME = RATE_HZ // 50
 """Samples of one step of either codec."""
@@ -28,14 +30,6 @@ LONGEST_HEARD_S = 900.0
 MOST_OF_A_GPU = 0.93
 """What the engines may take of a GPU that is theirs alone, as in vllm-omni's own files for the 30B."""
 PLACEHOLDER = "<so_embedding>"
-MUTE_S = 1.0
-
-
-class Unusable(RuntimeError):
-    """The host cannot be brought up; says what, where, what was expected and the mend."""
-
-    def __init__(self, what: str, where: str, expected: str, mend: str) -> None:
-        super().__init__(f"{what}\n  where: {where}\n  expected: {expected}\n  mend: {mend}")
 
 
 class _Engine(Model):
@@ -53,21 +47,9 @@ class _Engine(Model):
         self._folder: Optional[tempfile.TemporaryDirectory[str]] = None
 
     def load(self, host: Host) -> None:
-        if host.device != "cuda":
-            raise Unusable(
-                "Audex runs on a GPU",
-                "num_gpus of the card",
-                "a share of a GPU",
-                "declare num_gpus, and run where there is one",
-            )
+        needs_gpu(host, "Audex")
         for name in self.weights:
-            if not os.path.isdir(host.weights.get(name, "")):
-                raise Unusable(
-                    f"no weights {name}",
-                    host.weights.get(name) or f"weights.{name} of the card",
-                    "a folder, as the hub has it",
-                    "see docs/api-heads.md for what to fetch",
-                )
+            find_weights(host, name, f"folder of weights {name}", folder=True)
         self._host = host
         self._start()
 
@@ -109,13 +91,12 @@ class _Engine(Model):
         return file
 
     def _generate(self, prompts: Sequence[Any], params: Any) -> List[Any]:
-        """The outputs of prompts, in their order. An engine that raised has closed itself: the next call starts a new
-        one."""
+        """The outputs of prompts, in their order."""
         if self._engine is None:
             self._start()
         try:
             outputs = list(self._engine.generate(list(prompts), params, use_tqdm=False))
-        except Exception:
+        except Exception:  # whatever it was, the engine closed itself before it left: the next call starts a new one
             self._engine = None
             raise
         if len(outputs) != len(prompts):
@@ -272,7 +253,7 @@ def _heard(requests: Sequence[Any]) -> Any:
     """Each request with its clip as the engine takes it: (mono float32, its own rate); resampled to 16 kHz there.
     The model takes no prompt without audio: where there is none, a second of silence."""
     for request in requests:
-        clip = downmix(silence(MUTE_S) if request.clip_bytes is None else decode(request.clip_bytes))
+        clip = downmix(silence() if request.clip_bytes is None else decode(request.clip_bytes))
         if clip.duration_s > LONGEST_HEARD_S:
             raise Refused("clip_too_long", f"{clip.duration_s:.0f} s, the model hears {LONGEST_HEARD_S:.0f}")
         yield request, (clip.wave[0], clip.rate_hz)

@@ -25,7 +25,8 @@ from torus_ray.heads import (
     RenderReply,
 )
 
-from .released import find_weights, quiet, samples, seed_everything, window
+from .loading import find_weights, quiet
+from .released import samples, seed_everything, window
 
 RATE_HZ = 44_100
 HEARD_RATE_HZ = 16_000
@@ -61,7 +62,7 @@ class AudioOmni(Model):
         self._long_edits, self._max_new_tokens = long_edits, max_new_tokens
 
     def load(self, host: Host) -> None:
-        """Read the weights. Raises released.Unusable."""
+        """Read the weights. Raises loading.Unusable."""
         folder = find_weights(host, "model", "Audio-Omni (HKUSTAudio/Audio-Omni)", "Audio-Omni.json", "model.ckpt")
         thinker = find_weights(host, "qwen_omni", "Qwen/Qwen2.5-Omni-3B", "config.json")
         import torch

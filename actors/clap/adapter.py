@@ -8,7 +8,8 @@ import numpy as np
 
 from torus_ray.heads import Host, MeasureReply, MeasureRequest, Model
 
-from .measuring import Unusable, digest_of, find_weights, hear, known, same_as_first, tone, values_reply
+from .loading import Unusable, find_weights
+from .measuring import digest_of, hear, known, same_as_first, tone, values_reply
 
 RATE_HZ = 48_000
 SAMPLES = 10 * RATE_HZ
@@ -34,7 +35,7 @@ class Clap(Model):
     max_batch: ClassVar[Mapping[str, int]] = {"measure": 8}
 
     def load(self, host: Host) -> None:
-        """Read the folder of the checkpoint, tokenizer and preprocessor. Raises measuring.Unusable."""
+        """Read the folder of the checkpoint, tokenizer and preprocessor. Raises loading.Unusable."""
         import torch
         from transformers import ClapModel, ClapProcessor
 

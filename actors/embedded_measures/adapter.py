@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from torus_ray.audio import SILENT_PEAK, mono
-from torus_ray.heads import Host, MeasureReply, MeasureRequest, Model, Refused
+from torus_ray.heads import Host, MeasureReply, MeasureRequest, Model
+
+from .measuring import known, tone, values_reply
 
 if TYPE_CHECKING:
     from .yamnet import Heard, Yamnet
@@ -51,9 +53,10 @@ class Recogniser(Model):
         )
 
     def measure(self, requests: Sequence[MeasureRequest]) -> list[MeasureReply]:
-        return [request.reply(self._transcript(_known(request, "whisper-base"))) for request in requests]
+        return [request.reply(self._transcript(request)) for request in requests]
 
     def _transcript(self, request: MeasureRequest) -> dict[str, Any]:
+        known(request, ("whisper-base",))
         wave = mono(request.clip_bytes, RATE_HZ)
         padded = np.pad(wave, (round(LEAD_S * RATE_HZ), round(TAIL_S * RATE_HZ)))
         segments, _ = self._net.transcribe(
@@ -91,18 +94,17 @@ class Tagger(Model):
 
     def observe(self) -> Mapping[str, Any]:
         """What a 1-kHz tone is taken for: the self-test whose outcome has to stay what it was (FIELD_REPORTS F8)."""
-        tone = 0.5 * np.sin(2 * np.pi * 1000 * np.arange(2 * RATE_HZ) / RATE_HZ)
-        heard = self._net(tone.astype(np.float32))
+        heard = self._net(tone(RATE_HZ))
         return {"tone_1khz": self._net.labels[int(heard.logits.mean(axis=0).argmax())]}
 
     def measure(self, requests: Sequence[MeasureRequest]) -> list[MeasureReply]:
-        return [request.reply(self._values(_known(request, *_OF_TAGGER))) for request in requests]
+        return [request.reply(self._values(request)) for request in requests]
 
-    def _values(self, request: MeasureRequest) -> dict[str, Any]:
+    def _values(self, request: MeasureRequest) -> Mapping[str, Any]:
+        value_of = _OF_TAGGER[known(request, tuple(_OF_TAGGER))]
         heard = self._hear(request.clip_bytes)
-        values = _OF_TAGGER[request.measure](self._net, heard)
         flags = [name for name, is_so in (("silent", heard.silent), ("padded", heard.padded)) if is_so]
-        return {"values": values.tolist(), **({"flags": flags} if flags else {})}
+        return values_reply(value_of(self._net, heard), flags)
 
     def _hear(self, clip: bytes) -> Heard:
         # Several measures of one clip come close together.
@@ -117,9 +119,3 @@ _OF_TAGGER: Mapping[str, Any] = {
     "yamnet1024": lambda net, heard: heard.embedding,
     "yamnet4": lambda net, heard: net.groups(heard),
 }
-
-
-def _known(request: MeasureRequest, *measures: str) -> MeasureRequest:
-    if request.measure not in measures:
-        raise Refused("unknown_measure", f"{request.measure!r} is none of {', '.join(measures)}")
-    return request

@@ -8,7 +8,7 @@ a clip would hang on its neighbours.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, ClassVar, List, Mapping, Optional, Sequence, Union
 
 from torus_ray.audio import Clip
 from torus_ray.heads import EditRequest, GenerateRequest, Host, Model, Refused, RenderReply
@@ -18,7 +18,7 @@ from .diffusion import AceStep, AudioLDM2, StableAudio
 from .kind import Kind
 from .tokens import Bark, MusicGen
 
-KINDS: Mapping[str, type] = {
+KINDS: Mapping[str, Callable[..., Kind]] = {
     "StableAudioPipeline": StableAudio,
     "AudioLDM2Pipeline": AudioLDM2,
     "AceStepPipeline": AceStep,
@@ -57,14 +57,14 @@ class Generator(Model):
         self._generate, self._edit = dict(generate or {}), dict(edit or {})
 
     def load(self, host: Host) -> None:
-        """Read the folder of the checkpoint. Raises checkpoint.Unusable; ValueError for a setting that the model's
+        """Read the folder of the checkpoint. Raises loading.Unusable; ValueError for a setting that the model's
         call does not have."""
         import torch
 
         torch.set_num_threads(host.threads)
         self._torch, self._device = torch, host.device
         folder = find(host, self._name)
-        self._kind: Kind = KINDS[self._name](torch, folder, getattr(torch, self._dtype), host.device)
+        self._kind = KINDS[self._name](torch, folder, getattr(torch, self._dtype), host.device)
         self._kind.check(self._generate)
         if self._edit:
             self._kind.check_edit(self._edit)

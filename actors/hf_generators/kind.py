@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
+from abc import ABC, abstractmethod
 from typing import Any, Callable, Mapping, Tuple
 
 from torus_ray.audio import Clip
@@ -12,25 +12,23 @@ UNLIMITED = 1 << 30
 """Tokens that a text encoder without a limit takes."""
 
 
-class Kind:
-    """A loaded model. Subclasses load in `__init__` and render; `ours` are the settings that are not the call's own."""
+class Kind(ABC):
+    """A loaded model, made from (torch, folder, dtype of the weights, device)."""
 
-    def __init__(self, torch: Any, folder: Path, dtype: Any, device: str) -> None:
-        raise NotImplementedError
-
+    @abstractmethod
     def length(self, text: str, settings: Mapping[str, Any]) -> Tuple[int, int]:
         """Tokens of a text, and how many the model takes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def generate(self, text: str, seed: int, settings: Mapping[str, Any]) -> Tuple[Clip, bool]:
         """A clip, and whether it ends only because it hit its length limit."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Raises ValueError for a setting that the call does not have."""
 
     def edit(self, text: str, clip: Clip, seed: int, settings: Mapping[str, Any]) -> Tuple[Clip, bool]:
         raise TypeError(f"{type(self).__name__} takes no clip: take the head edit out of the card")
-
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Raises ValueError for a setting that the call does not have."""
 
     def check_edit(self, settings: Mapping[str, Any]) -> None:
         self.check(settings)

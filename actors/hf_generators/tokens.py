@@ -7,8 +7,8 @@ from typing import Any, Dict, Mapping, Tuple
 
 from torus_ray.audio import Clip
 
-from .checkpoint import Unusable
 from .kind import UNLIMITED, Kind, tokens_of
+from .loading import Unusable
 
 
 class MusicGen(Kind):
@@ -21,6 +21,9 @@ class MusicGen(Kind):
         self._processor = AutoProcessor.from_pretrained(str(folder), local_files_only=True)
         net = MusicgenForConditionalGeneration.from_pretrained(str(folder), local_files_only=True, dtype=dtype)
         self._net = net.eval().to(device)
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """`generate` refuses by itself what it does not know."""
 
     def length(self, text: str, settings: Mapping[str, Any]) -> Tuple[int, int]:
         return tokens_of(self._processor.tokenizer, text), UNLIMITED

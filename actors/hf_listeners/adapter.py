@@ -24,8 +24,9 @@ from torus_ray.heads import (
     RenderReply,
 )
 
-from .checkpoint import Unusable, find
+from .checkpoint import find
 from .families import FAMILIES, RATE_HZ
+from .loading import Unusable
 
 LONGER = ("refuse", "crop")
 THINKING = re.compile(r"^.*</think>|<think>.*$", re.DOTALL)
@@ -64,7 +65,7 @@ class Listener(Model):
         }
 
     def load(self, host: Host) -> None:
-        """Read the folder of the checkpoint and of its processor. Raises checkpoint.Unusable."""
+        """Read the folder of the checkpoint and of its processor. Raises loading.Unusable."""
         self._load(host, self._family.model)
         self._ears = self._net
 
@@ -133,19 +134,19 @@ class Listener(Model):
 
     def _ask(self, purpose: str, texts: Sequence[str], wave: Optional[Any], seed: int) -> List[str]:
         """What the model says to each text about one clip."""
-        inputs = self._inputs([self._conversation(text, wave is not None) for text in texts], wave)
+        inputs = self._inputs([self._conversation(self._system, text, wave is not None) for text in texts], wave)
         self._torch.manual_seed(seed)
         with self._torch.inference_mode():
             said = self._ears.generate(**inputs, **self._say[purpose])
         new = said[:, inputs["input_ids"].shape[1] :]
         return [text.strip() for text in self._processor.batch_decode(new, skip_special_tokens=True)]
 
-    def _conversation(self, text: str, heard: bool) -> List[Dict[str, Any]]:
+    def _conversation(self, system: str, text: str, heard: bool) -> List[Dict[str, Any]]:
         content = [{"type": "text", "text": text}]
         if heard:
             content.insert(0 if self._family.audio_first else 1, {"type": "audio", "audio": ""})
-        system = [{"role": "system", "content": [{"type": "text", "text": self._system}]}] if self._system else []
-        return [*system, {"role": "user", "content": content}]
+        first = [{"role": "system", "content": [{"type": "text", "text": system}]}] if system else []
+        return [*first, {"role": "user", "content": content}]
 
     def _inputs(self, conversations: Sequence[List[Dict[str, Any]]], wave: Optional[Any]) -> Any:
         texts = [
@@ -187,7 +188,7 @@ class SpeakingListener(Listener):
         self._speak = {"thinker_do_sample": False, **(generate or {})}
 
     def load(self, host: Host) -> None:
-        """The whole model: the part that listens is one of its parts. Raises checkpoint.Unusable."""
+        """The whole model: the part that listens is one of its parts. Raises loading.Unusable."""
         self._load(host, self._family.speaker)
         self._ears = self._net.thinker
 
@@ -198,11 +199,7 @@ class SpeakingListener(Listener):
         if request.words is None:
             raise Refused("no_words", "this head speaks words; its card says words = true")
         text = self._ask_to_say.replace("{words}", request.words)
-        conversation = [
-            {"role": "system", "content": [{"type": "text", "text": self._persona}]},
-            {"role": "user", "content": [{"type": "text", "text": text}]},
-        ]
-        inputs = self._inputs([conversation], None)
+        inputs = self._inputs([self._conversation(self._persona, text, heard=False)], None)
         self._torch.manual_seed(request.seed)
         with self._torch.inference_mode():
             ids, spoken = self._net.generate(**inputs, **self._speak)

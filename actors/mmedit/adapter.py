@@ -8,7 +8,8 @@ from typing import Any, ClassVar, List, Mapping, Sequence
 from torus_ray.audio import Clip, mono
 from torus_ray.heads import EditRequest, Host, Model, Refused, RenderReply
 
-from .released import find_weights, needs_gpu, quiet, samples, seed_everything, window
+from .loading import find_weights, needs_gpu, quiet
+from .released import samples, seed_everything, window
 
 RATE_HZ = 24_000
 LATENT = 480
@@ -49,7 +50,7 @@ class MMEdit(Model):
         self._input_s, self._long_prompts = input_s, long_prompts
 
     def load(self, host: Host) -> None:
-        """Read the weights. Raises released.Unusable."""
+        """Read the weights. Raises loading.Unusable."""
         needs_gpu(host, "MMEdit")
         folder = find_weights(host, "model", "MMEdit (CocoBro/MMEdit)", "model.safetensors", VAE)
         listener = find_weights(host, "qwen2_audio", "Qwen/Qwen2-Audio-7B-Instruct", "config.json")

@@ -12,9 +12,6 @@ import soundfile
 from torus_ray.audio import decode, downmix, resample, silence
 from torus_ray.heads import Refused
 
-MUTE_S = 1.0
-"""Length in seconds of the silence that a model gets which insists on audio where there is none to hear."""
-
 
 @dataclass(frozen=True)
 class ClipRules:
@@ -65,7 +62,7 @@ def _wav(clip: Optional[bytes], rules: ClipRules) -> Any:
         frames, rate = soundfile.read(io.BytesIO(clip), dtype="int32", always_2d=True)
         soundfile.write(file, frames, rate, format="WAV", subtype=subtype)
         return file.getvalue(), len(frames) / rate
-    heard = silence(MUTE_S) if clip is None else decode(clip)
+    heard = silence() if clip is None else decode(clip)
     heard = downmix(heard) if rules.mono else heard
     heard = resample(heard, rules.rate_hz) if rules.rate_hz else heard
     soundfile.write(file, heard.wave.T, heard.rate_hz, format="WAV", subtype="PCM_16")

@@ -18,7 +18,8 @@ import numpy as np
 
 from torus_ray.heads import Host, MeasureReply, MeasureRequest, Model, Refused
 
-from .measuring import Unusable, digest_of, find_weights, hear, known, same_as_first, tone, values_reply
+from .loading import Unusable, find_weights, quiet
+from .measuring import digest_of, hear, known, same_as_first, tone, values_reply
 
 CLAP_RATE_HZ = 48_000
 CLAP_SAMPLES = 10 * CLAP_RATE_HZ
@@ -38,7 +39,7 @@ class LaionClap(Model):
     batch_invariant: ClassVar[bool] = True
 
     def load(self, host: Host) -> None:
-        """Read the checkpoint. Raises measuring.Unusable."""
+        """Read the checkpoint. Raises loading.Unusable."""
         checkpoint = find_weights(host, "model", "the checkpoint 630k-audioset-best.pt")
         texts = find_weights(host, "texts", "the folder that holds roberta-base")
         if not (texts / "roberta-base" / "config.json").is_file():
@@ -49,11 +50,11 @@ class LaionClap(Model):
         self._digest = digest_of(checkpoint)
         _hold_no_code(checkpoint)
         # The library asks for "roberta-base": a folder of that name where it stands is taken before any hub.
-        with contextlib.chdir(texts), _quiet():
+        with contextlib.chdir(texts), quiet():
             import laion_clap
 
             self._net = laion_clap.CLAP_Module(enable_fusion=False, device=host.device).eval()
-            self._net.load_ckpt(str(checkpoint.absolute()), verbose=False)
+            self._net.load_ckpt(str(checkpoint), verbose=False)
         with torch.inference_mode():
             self._texts = self._net.get_text_embedding([f"This is a sound of {kind}." for kind in KINDS])
         self._torch = torch
@@ -88,7 +89,7 @@ class GudgudVggish(Model):
     batch_invariant: ClassVar[bool] = True
 
     def load(self, host: Host) -> None:
-        """Read the weights. Raises measuring.Unusable."""
+        """Read the weights. Raises loading.Unusable."""
         hub = find_weights(host, "hub", "a torch.hub folder with torchvggish and its checkpoints")
         repositories = [path for path in hub.glob("harritaylor_torchvggish_*") if (path / "hubconf.py").is_file()]
         files = [hub / "checkpoints" / name for name in ("vggish-10086976.pth", "vggish_pca_params-970ea276.pth")]
@@ -106,7 +107,7 @@ class GudgudVggish(Model):
         for file in files:
             _hold_no_code(file)
         self._digest = digest_of(hub)
-        with _quiet(), _untouched(hub) as beside:
+        with quiet(), _untouched(hub) as beside:
             from frechet_audio_distance import FrechetAudioDistance
 
             self._fad = FrechetAudioDistance(ckpt_dir=str(beside), model_name="vggish", sample_rate=FAD_RATE_HZ)
@@ -139,12 +140,6 @@ class GudgudVggish(Model):
         if len(wave) < 15_600:
             raise Refused("too_short", f"{len(wave)} samples at 16 kHz give no example of VGGish")
         raise RuntimeError(f"frechet-audio-distance gave no embedding: {told.getvalue().strip()}") from cause
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    with contextlib.redirect_stdout(io.StringIO()):
-        yield
 
 
 @contextlib.contextmanager

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from torus_ray.heads import Host, MeasureReply, MeasureRequest, Model, Refused
 
-from .measuring import Unusable, digest_of, find_weights, hear, known, same_as_first, tone, values_reply
+from .loading import Unusable, find_weights, quiet
+from .measuring import digest_of, hear, known, same_as_first, tone, values_reply
 
 MEASURE = "passt527"
 RATE_HZ = 32_000
@@ -37,11 +36,11 @@ class Passt(Model):
         self._sizes = {"embed_dim": 768, "depth": 12, "num_heads": 12, **(network or {})}
 
     def load(self, host: Host) -> None:
-        """Read the weights. Raises measuring.Unusable."""
+        """Read the weights. Raises loading.Unusable."""
         import torch
 
         # The library prints while it is imported and built, and offers no way to build without fetching.
-        with contextlib.redirect_stdout(io.StringIO()):
+        with quiet():
             from hear21passt.models import passt
             from hear21passt.models.preprocess import AugmentMelSTFT
             from hear21passt.wrapper import PasstBasicWrapper

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, List, Mapping, Sequence, Tuple
 from torus_ray.audio import Clip, mono
 from torus_ray.heads import EditRequest, GenerateRequest, Host, Model, Refused, RenderReply
 
-from .released import Unusable, find_weights, needs_gpu, quiet, samples, seed_everything, wav_file
+from .loading import Unusable, find_weights, needs_gpu, quiet
+from .released import samples, seed_everything, wav_file
 from .router import CLONE, FREE, Step, route
 
 MAX_TOKENS = 8192
@@ -46,7 +47,7 @@ class StepAudioEditX(Model):
         self._longest = 0
 
     def load(self, host: Host) -> None:
-        """Read the weights. Raises released.Unusable."""
+        """Read the weights. Raises loading.Unusable."""
         needs_gpu(host, "Step-Audio-EditX")
         # All of these: where one is missing the released loader falls back to a download.
         tokens = find_weights(

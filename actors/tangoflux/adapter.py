@@ -8,7 +8,8 @@ from typing import Any, ClassVar, List, Mapping, Sequence
 from torus_ray.audio import Clip
 from torus_ray.heads import GenerateRequest, Host, Model, Refused, RenderReply
 
-from .released import Unusable, find_weights, quiet, samples
+from .loading import Unusable, find_weights, quiet
+from .released import samples
 
 TIED = "text_encoder.encoder.embed_tokens.weight"
 """The one parameter that the released file leaves out: it is shared with another."""
@@ -32,7 +33,7 @@ class TangoFlux(Model):
         self._steps, self._guidance, self._duration_s = steps, guidance_scale, duration_s
 
     def load(self, host: Host) -> None:
-        """Read the weights. Raises released.Unusable."""
+        """Read the weights. Raises loading.Unusable."""
         folder = find_weights(
             host,
             "model",

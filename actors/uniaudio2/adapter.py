@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import tempfile
 from pathlib import Path
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
@@ -23,7 +24,8 @@ from torus_ray.heads import (
 )
 
 from .dataclass_shim import hashable_dataclasses
-from .released import find_weights, quiet, samples, seed_everything, wav_file
+from .loading import find_weights, quiet
+from .released import samples, seed_everything, wav_file
 
 CODEC_RATE_HZ = 24_000
 CONTEXT = 2_048
@@ -82,15 +84,13 @@ class UniAudio2(Model):
         self._answer_instruction = answer_instruction
 
     def load(self, host: Host) -> None:
-        """Read the weights, which are pickles. Raises released.Unusable."""
+        """Read the weights, which are pickles. Raises loading.Unusable."""
         folder = find_weights(
             host,
             "model",
             "UniAudio 2 (Dongchao/UniAudio2_ckpt)",
             *(self._checkpoint, "llm_config.yaml", CODEC, *CODEC_PATHS.values()),
         )
-        import importlib
-
         import torch
         import transformers  # noqa: F401  outside the shim: its dataclasses stay as they are
         import yaml

@@ -18,7 +18,8 @@ from torus_ray.heads import (
 )
 
 from .dataclass_shim import hashable_dataclasses
-from .released import find_weights, quiet, seed_everything, window
+from .loading import find_weights, quiet
+from .released import seed_everything, window
 
 RATE_HZ = 16_000
 SEGMENT_S = 4.08
@@ -50,7 +51,7 @@ class UnifiedIO2(Model):
         self._caption_tokens, self._answer_tokens, self._long_clips = caption_tokens, answer_tokens, long_clips
 
     def load(self, host: Host) -> None:
-        """Read the weights. Raises released.Unusable."""
+        """Read the weights. Raises loading.Unusable."""
         folder = find_weights(host, "model", "Unified-IO 2 (allenai/uio2-xxl)", "config.json")
         prepared = find_weights(host, "preprocessor", "preprocessor allenai/uio2-preprocessor")
         tokenizer = find_weights(host, "tokenizer", "tokenizer.model of the first LLaMA (a SentencePiece file)")

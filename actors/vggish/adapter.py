@@ -8,7 +8,8 @@ import numpy as np
 
 from torus_ray.heads import Host, MeasureReply, MeasureRequest, Model
 
-from .measuring import Unusable, digest_of, find_weights, hear, known, same_as_first, tone, values_reply
+from .loading import Unusable, find_weights
+from .measuring import digest_of, hear, known, same_as_first, tone, values_reply
 
 if TYPE_CHECKING:
     from .network import Vggish
@@ -27,7 +28,7 @@ class VggishHead(Model):
     max_batch: ClassVar[Mapping[str, int]] = {"measure": 8}
 
     def load(self, host: Host) -> None:
-        """Read the weights. Raises measuring.Unusable."""
+        """Read the weights. Raises loading.Unusable."""
         import torch
 
         from .network import Vggish, examples_of

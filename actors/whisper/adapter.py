@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Dict, List, Mapping, Sequence
 
 from torus_ray.heads import Host, MeasureReply, MeasureRequest, Model
 
-from .measuring import Unusable, digest_of, find_weights, hear, known, same_as_first, tone
+from .loading import Unusable, find_weights
+from .measuring import digest_of, hear, known, same_as_first, tone
 
 RATE_HZ = 16_000
 MEASURE = "whisper-large-v3"
@@ -31,7 +32,7 @@ class Whisper(Model):
         self._expected = sha256
 
     def load(self, host: Host) -> None:
-        """Read the checkpoint. Raises measuring.Unusable."""
+        """Read the checkpoint. Raises loading.Unusable."""
         import torch
 
         import whisper

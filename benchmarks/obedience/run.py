@@ -11,14 +11,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib
-import importlib.util
 import json
-import math
-import re
 import sys
 import time
-import types
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,12 +26,14 @@ sys.path.insert(0, str(HERE.parents[1]))
 from benchmarks.obedience import expect, scenes  # noqa: E402
 from benchmarks.obedience.checks import RATE  # noqa: E402
 from torus_ray import audio  # noqa: E402
+from torus_ray.answers.letters import LETTERS, read_letter  # noqa: E402
+from torus_ray.engine import hosting  # noqa: E402
 from torus_ray.heads import AnswerRequest, EditRequest, GenerateRequest, Host, Question  # noqa: E402
+from torus_ray.stats.intervals import Interval, wilson_interval  # noqa: E402
 
 TEMPLATE = (
     "Listen to the clip and answer the question.\n\nQuestion: {text}\n{options}\n\nAnswer with one letter from A to F."
 )
-LETTERS = "ABCDEF"
 
 
 @dataclass(frozen=True)
@@ -66,34 +63,16 @@ class Heard:
 
 
 def load_class(spec: str) -> type[Any]:
-    """The class named by `path/to/file.py:Class`; the file's folder becomes a package, so relative imports work.
-
-    Raises SystemExit with the mend when the file or the class is not there.
-    """
+    """The class named by `path/to/file.py:Class`, as a host loads it. Raises SystemExit with the mend when the file or
+    the class is not there."""
     path, _, name = spec.rpartition(":")
     file = Path(path).resolve()
     if not path or not file.is_file():
         raise SystemExit(f"--generator {spec}: no such file; expected PATH.py:CLASS")
-    package = re.sub(r"\W", "_", file.parent.name)
-    if package not in sys.modules:
-        start = file.parent / "__init__.py"
-        if start.is_file():
-            made = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(file.parent)])
-            assert made is not None
-            assert made.loader is not None
-            module = importlib.util.module_from_spec(made)
-            sys.modules[package] = module
-            made.loader.exec_module(module)
-        else:
-            module = types.ModuleType(package)
-            module.__path__ = [str(file.parent)]
-            sys.modules[package] = module
-    # Last, so that a model's words.py or edit.py never hides another module of that name.
-    sys.path.append(str(file.parent))
-    loaded = importlib.import_module(f"{package}.{file.stem}")
-    if not hasattr(loaded, name):
-        raise SystemExit(f"--generator {spec}: {file.name} has no class {name}")
-    cls: type[Any] = getattr(loaded, name)
+    try:
+        cls: type[Any] = hosting.load_class(str(file.parent), file.stem, name)
+    except ImportError as error:
+        raise SystemExit(f"--generator {spec}: {error}") from error
     return cls
 
 
@@ -198,48 +177,28 @@ def examine_edits(asker: Asker, items: list[dict[str, Any]]) -> Iterator[Finding
             yield from findings(name, part, expected, wave_of(result), wave_of(base))
 
 
-def read_letter(reply: str, options: list[str]) -> str | None:
-    """The letter a reply names: one alone or first, after `answer`, or the one option whose text it holds."""
-    reply = reply.strip()
-    first = re.match(r"[\s(\[*\"']*([A-F])(?![A-Za-z'’#])", reply) or re.search(
-        r"answer(?: is)?:?\s*\(?([A-F])\b", reply
-    )
-    if first:
-        return first.group(1)
-    held = [letter for letter, option in zip(LETTERS, options, strict=True) if option.lower() in reply.lower()]
-    return held[0] if len(held) == 1 else None
-
-
 def examine_listening(asker: Asker, items: list[dict[str, Any]]) -> Iterator[Heard]:
     for item in items:
-        options, raw = item["options"], []
+        options, raw, read = item["options"], [], []
         for side in ("a", "b"):
             clip = asker.save(f"{item['id']}-{side}", known_clip(item[side]["scene"]))
             try:
-                raw.append(asker.answer(f"{item['id']}-{side}", item["question"], options, clip))
+                reply = asker.answer(f"{item['id']}-{side}", item["question"], options, clip)
+                letter = read_letter(reply, options).letter
             except Exception as error:  # a model may raise anything
-                raw.append(f"(raised {type(error).__name__}: {error})")
+                reply, letter = f"(raised {type(error).__name__}: {error})", None
+            raw.append(reply)
+            read.append(letter)
         right = tuple(LETTERS[options.index(item[side]["right"])] for side in ("a", "b"))
-        read = tuple(read_letter(r, options) for r in raw)
-        yield Heard(item["id"], item["kind"], right, read, tuple(raw))  # type: ignore[arg-type]
+        yield Heard(item["id"], item["kind"], right, tuple(read), tuple(raw))  # type: ignore[arg-type]
 
 
 # --- reporting --------------------------------------------------------------------------------------------------------
 
 
-def wilson(hits: int, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, as shares; (0, 1) for nothing seen."""
-    if n == 0:
-        return 0.0, 1.0
-    p, zz = hits / n, z * z / n
-    middle = (p + zz / 2) / (1 + zz)
-    half = z * math.sqrt(p * (1 - p) / n + zz / (4 * n)) / (1 + zz)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def rate(hits: int, n: int) -> str:
-    low, high = wilson(hits, n)
-    return f"{hits} of {n} | {100 * hits / max(n, 1):.1f} | {100 * low:.1f} to {100 * high:.1f}"
+    interval = wilson_interval(hits / n, n) if n else Interval(0.0, 1.0, "wilson")  # nothing seen: it may be any share
+    return f"{hits} of {n} | {100 * hits / max(n, 1):.1f} | {100 * interval.lo:.1f} to {100 * interval.hi:.1f}"
 
 
 def table(title: str, rows: Iterable[tuple[str, int, int]]) -> list[str]:

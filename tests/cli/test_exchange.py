@@ -12,28 +12,17 @@ import pytest
 import soundfile
 
 from tests.canary import Canary, make_canary_bank
+from tests.cli.conftest import Cli
 from tests.report.model import toy
 from tests.report.sample import make_runs
 from torus_ray.audio import encode, identify
 from torus_ray.bank.load import load_bank
-from torus_ray.cli import _run
 from torus_ray.protocol.graph import Arm
 from torus_ray.store import read_manifest
 from torus_ray.store.reader import current_rows
 
-Cli = Callable[..., tuple[int, str, str]]
 Line = dict[str, Any]
 TESTS = 3
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def call(*words: object) -> tuple[int, str, str]:
-        code = _run([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture

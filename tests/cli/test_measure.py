@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.canary import make_canary_bank
+from tests.cli.conftest import Cli
 from tests.engine.systems import gauge, system
 from torus_ray.cli import _run
 from torus_ray.store import LocalRunStore
 from torus_ray.store.manifest import read_manifest
 from torus_ray.store.reader import current_rows
-
-Cli = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Exit code, standard output and error of a command."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        code = _run([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def test_the_test_and_the_environment_are_no_part_of_the_heads_identity(tmp_path
 
 def test_it_keeps_its_contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Its environment is this interpreter, which is where the inline executor would go on.
-    monkeypatch.setattr("torus_ray.cli.run._borrow_environment", lambda systems: None)
+    monkeypatch.setattr("torus_ray.cli.borrow.borrow_environment", lambda systems: None)
     found = list(findings(str(made(tmp_path)), calls=20, inline=True))
     assert [finding for finding in found if finding.verdict == "failed"] == []
     assert {finding.check for finding in found} >= {"shape", "rates", "order", "seed", "raises", "60 s clip", "memory"}
@@ -60,8 +60,8 @@ def test_it_runs_as_it_is_from_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = made(tmp_path)
-    monkeypatch.setattr("torus_ray.cli.run._borrow_environment", lambda systems: None)
-    monkeypatch.setattr("torus_ray.engine.session._preflight", lambda system, environments: {})
+    monkeypatch.setattr("torus_ray.cli.borrow.borrow_environment", lambda systems: None)
+    monkeypatch.setattr("torus_ray.engine.opening.preflight_hosts", lambda system, environments: {})
     monkeypatch.chdir("/")
     words = ["run", str(path), "--inline", "--json", "--limit", "1", "--results", str(tmp_path / "results")]
     capsys.readouterr()

@@ -7,34 +7,20 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Cli
 from tests.report.sample import MODEL, canary, make_runs
 from torus_ray.bank.load import Bank
-from torus_ray.cli import _run
 from torus_ray.protocol.graph import Arm
 from torus_ray.store import LocalRunStore
 from torus_ray.store.layout import clip_path
 from torus_ray.store.reader import current_rows
 
-Cli = Callable[..., tuple[int, str, str]]
 QUESTION = "canary-001/edit/q2"
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Exit code, standard output and error of a command."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        code = _run([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +35,14 @@ def results(tmp_path_factory: pytest.TempPathFactory, bank: Bank) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory, bank: Bank) -> Path:
+    """All arms of one test: enough where a process of its own reads them."""
+    folder = tmp_path_factory.mktemp("small")
+    make_runs(folder, bank, tests=1)
+    return folder
+
+
 @pytest.fixture
 def mine(results: Path, tmp_path: Path) -> Path:
     """The system's folder of a copy that a test may damage."""
@@ -57,7 +51,7 @@ def mine(results: Path, tmp_path: Path) -> Path:
     return system
 
 
-def test_reading_never_loads_ray(results: Path) -> None:
+def test_reading_never_loads_ray(small: Path) -> None:
     program = """
 import json, sys
 from torus_ray.cli import _run
@@ -66,14 +60,14 @@ for words in json.loads(sys.argv[1]):
     if code or "ray" in sys.modules:
         sys.exit(f"{words}: exit code {code}, ray loaded: {'ray' in sys.modules}")
 """
-    at = str(results)
+    at = str(small)
     commands = [["--help"], ["score", at], ["report", at, "--format", "csv"], ["verify", at]]
     done = subprocess.run([sys.executable, "-c", program, json.dumps(commands)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-500:]
 
 
-def test_the_module_is_the_command(results: Path) -> None:
-    command = [sys.executable, "-m", "torus_ray.cli", "report", str(results)]
+def test_the_module_is_the_command(small: Path) -> None:
+    command = [sys.executable, "-m", "torus_ray.cli", "report", str(small)]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment)
     assert (done.returncode, done.stderr) == (0, "")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import torus_ray
-from torus_ray.cli import EXIT_STOPPED, EXIT_USAGE, GOES_ON, _run
+from tests.cli.conftest import Cli
+from torus_ray.cli import EXIT_STOPPED, EXIT_USAGE, GOES_ON
 
 
 @pytest.mark.parametrize(
@@ -30,39 +31,37 @@ from torus_ray.cli import EXIT_STOPPED, EXIT_USAGE, GOES_ON, _run
         (["run"], "in one way"),
     ],
 )
-def test_wrong_usage_is_told_and_ends_with_two(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(words) == EXIT_USAGE
-    error = capsys.readouterr().err
+def test_wrong_usage_is_told_and_ends_with_two(words: list[str], told: str, cli: Cli) -> None:
+    code, _, error = cli(*words)
+    assert code == EXIT_USAGE
     assert told in error
     assert "Traceback" not in error
 
 
-def test_results_that_cannot_be_kept_are_told_before_anything_starts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_that_cannot_be_kept_are_told_before_anything_starts(tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "file"
     file.write_text("not a folder")
-    assert _run(["run", "simulated", "--inline", "--limit", "1", "--results", str(file)]) == EXIT_USAGE
-    assert "cannot be kept there" in capsys.readouterr().err
+    code, _, error = cli("run", "simulated", "--inline", "--limit", "1", "--results", file)
+    assert code == EXIT_USAGE
+    assert "cannot be kept there" in error
 
 
-def test_ctrl_c_ends_with_three_and_says_how_to_go_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_ends_with_three_and_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("torus_ray.bank.load.load_bank", interrupted)
-    assert _run(["bank", "gate", "bank", "--out", "gated", "--muted", "simulated"]) == EXIT_STOPPED
-    assert "the same command goes on" in capsys.readouterr().err
+    code, _, told = cli("bank", "gate", "bank", "--out", "gated", "--muted", "simulated")
+    assert code == EXIT_STOPPED
+    assert "the same command goes on" in told
     for words in (["bank", "check"], ["bank", "show"]):  # they keep nothing to go on from
-        assert _run(words) == EXIT_STOPPED
-        assert capsys.readouterr().err == "stopped\n"
+        code, _, told = cli(*words)
+        assert (code, told) == (EXIT_STOPPED, "stopped\n")
 
 
-def test_commands_that_go_on_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_that_go_on_are_there(cli: Cli) -> None:
     for command in GOES_ON:
-        assert _run([*command, "--help"]) == 0
+        assert cli(*command, "--help")[0] == 0
 
 
 def test_ctrl_c_while_modules_are_loaded_is_no_traceback(tmp_path: Path) -> None:

@@ -80,10 +80,12 @@ def card(folder: Path, *, fault: str = "", heads: str = HEADS, adapter: str = f"
     return read_card(path)
 
 
-def findings(system: System, *, calls: int = 0, ends_at: float = float("inf")) -> list[Finding]:
+def findings(
+    system: System, *, calls: int = 0, ends_at: float = float("inf"), kind: type[Batching] = Batching
+) -> list[Finding]:
     @contextmanager
     def opened(host: HostSpec, limit_s: float | None) -> Iterator[Executor]:
-        executor = Batching(HostPlan(host, str(host.folder), 16))
+        executor = kind(HostPlan(host, str(host.folder), 16))
         executor.start()
         yield executor
         executor.close()
@@ -175,22 +177,12 @@ def test_only_the_types_of_the_card_are_asked(tmp_path: Path) -> None:
 
 
 def test_the_time_for_everything_ends(tmp_path: Path) -> None:
-    system = card(tmp_path)
-    (host,) = system.hosts.values()
-
     class Never(Batching):
         def collect(self, timeout_s: float) -> list[Outcome]:
             return []
 
-    @contextmanager
-    def opened(host: HostSpec, limit_s: float | None) -> Iterator[Executor]:
-        executor = Never(HostPlan(host, str(host.folder), 16))
-        executor.start()
-        yield executor
-        executor.close()
-
     with pytest.raises(OutOfTime, match="before the time was up"):
-        list(check_host(system, host, opened, ends_at=time.monotonic()))
+        findings(card(tmp_path), calls=100, ends_at=time.monotonic(), kind=Never)
 
 
 def test_a_speaking_head_is_given_words() -> None:

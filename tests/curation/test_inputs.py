@@ -24,7 +24,7 @@ from torus_ray.curation.replies import (
     QuestionRepair,
     Questions,
     read_shape,
-    read_test,
+    read_whole_test,
 )
 from torus_ray.curation.seeds import read_seeds
 from torus_ray.curation.wording import VERSIONS, prompt
@@ -184,22 +184,22 @@ def test_what_is_wrong_with_a_reply_is_told(said: ChatReply, reason: str, told: 
 
 def test_a_whole_test_is_held_to_the_rules_of_a_bank() -> None:
     document = a_test().model_dump(mode="json")
-    assert read_test(document).id == "take-0"
+    assert read_whole_test(document).id == "take-0"
     options = document["stages"]["edit"]["questions"][0]["options"]
     options[1] = options[0].upper()
     with pytest.raises(BadReply, match="equal options"):
-        read_test(document)
+        read_whole_test(document)
     options.pop()
     with pytest.raises(BadReply, match="5 options"):
-        read_test(document)
+        read_whole_test(document)
     document = a_test().model_dump(mode="json")
     document["stages"]["edit"]["questions"][0]["answer"] = "Eight"
     with pytest.raises(BadReply, match="none of the options"):
-        read_test(document)
+        read_whole_test(document)
     document = a_test().model_dump(mode="json")
     document["stages"]["edit"]["questions"][2]["text"] = "Where is it?"
     with pytest.raises(BadReply, match="comes again"):
-        read_test(document)
+        read_whole_test(document)
 
 
 def test_a_fault_that_was_there_before_is_not_the_repair_s() -> None:
@@ -209,4 +209,4 @@ def test_a_fault_that_was_there_before_is_not_the_repair_s() -> None:
     old = schema.Test.model_validate_json(json.dumps(document))
     changed = old.model_dump(mode="json")
     changed["stages"]["generation"]["questions"][0]["text"] = "How many strokes come?"
-    assert read_test(changed, before=old).stages.generation.questions[0].text == "How many strokes come?"
+    assert read_whole_test(changed, before=old).stages.generation.questions[0].text == "How many strokes come?"

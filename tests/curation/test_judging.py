@@ -108,8 +108,8 @@ def test_both_rules(solver: Solver, rights: list[bool | None], paper: bool | Non
 def test_a_reply_without_a_letter_is_no_right_answer() -> None:
     asked = jobs(2)
     silent = [Heard("I hear nothing."), Heard("I hear nothing.")]
-    muted = verdict(asked, silent, round_=0, solver="muted", kind="head", model="m")
-    ideal = verdict(asked, silent, round_=0, solver="ideal", kind="chat", model="m")
+    muted = verdict(asked, silent, round_=0, solver="muted", kind="head", model="m", threshold=0.9)
+    ideal = verdict(asked, silent, round_=0, solver="ideal", kind="chat", model="m", threshold=0.9)
     assert (muted.unparsed, muted.letters, muted.flagged_paper, ideal.flagged_paper) == (2, "--", False, True)
 
 

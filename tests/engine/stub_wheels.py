@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib.metadata
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 DRIVER_RAY = importlib.metadata.version("ray")
+MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 STUBS: Mapping[str, str] = {"ray": DRIVER_RAY, "numpy": "2.4.6", "soundfile": "0.14.0", "soxr": "1.1.0"}
 
 

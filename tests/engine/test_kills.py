@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import kills
-from benchmarks.kills import Outcome, Place
+from benchmarks.driven import Place, at_least, place
+from benchmarks.kills import Outcome
 from tests.canary import make_canary_bank
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(500)]
@@ -25,7 +26,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def at(bank: Path) -> Iterator[Place]:
-    with kills.place(bank, latency_s=0.01) as made:
+    with place(bank, latency_s=0.01) as made:
         yield made
 
 
@@ -49,7 +50,7 @@ def test_driver_killed_at_a_point_of_the_store(point: str, at: Place, undisturbe
 
 
 def test_driver_killed_while_a_host_starts(at: Place, undisturbed: Outcome, bank: Path) -> None:
-    with kills.place(bank, latency_s=0.01, load_s=5) as slow:
+    with place(bank, latency_s=0.01, load_s=5) as slow:
         starting = slow.start("r")
         kills.await_victim(starting, "host")
         killed_at = kills.kill(starting, "driver")
@@ -61,7 +62,7 @@ def test_driver_killed_while_a_host_starts(at: Place, undisturbed: Outcome, bank
 
 def test_driver_killed_in_the_middle(at: Place, undisturbed: Outcome) -> None:
     run = at.start("driver")
-    run.wait_for(kills.at_least(UNITS // 4))
+    run.wait_for(at_least(UNITS // 4))
     killed_at = kills.kill(run, "driver")
     survived = kills.survive_driver_kill(at, "driver", run, killed_at, "in the middle")
     assert UNITS // 4 <= survived.units_kept < UNITS

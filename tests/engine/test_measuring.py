@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.systems import ARMS, canary_bank, computed, gauge, measured, outcomes, run, system, table
 from torus_ray.bank.load import Bank
+from torus_ray.engine.opening import Opening
 from torus_ray.engine.session import RunOptions, RunResult, measure_runs
 from torus_ray.protocol.graph import Arm
 from torus_ray.store.layout import clip_path
@@ -27,7 +28,7 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Bank:
 def later(folder: Path, bank: Bank, results: Path, arms: tuple[Arm, ...] = NATIVE, **fields: Any) -> RunResult:
     """`torus measure` of runs of the toy."""
     bare = System(SystemCard.model_construct(name="toy", title="toy", hosts={}), {})
-    options = RunOptions(results, tests=bank.tests, arms=arms, inline=True)
+    options = RunOptions(results, tests=bank.tests, arms=arms, opening=Opening(inline=True))
     return measure_runs(with_measures(bare, [gauge(folder, **fields)]), bank, options)
 
 

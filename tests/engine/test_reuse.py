@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +51,19 @@ def bank(tmp_path: Path) -> Bank:
     return canary_bank(tmp_path / "bank", TESTS)
 
 
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunResult]:
+    """The run that the tests go on from, made once, and where."""
+    folder = tmp_path_factory.mktemp("original")
+    return folder, run(parts(folder, "one"), canary_bank(folder / "bank", TESTS), folder / "results")
+
+
 @pytest.fixture
-def first(bank: Bank, tmp_path: Path) -> RunResult:
-    return run(parts(tmp_path, "one"), bank, tmp_path / "results")
+def first(original: tuple[Path, RunResult], bank: Bank, tmp_path: Path) -> RunResult:
+    """A copy of it that a test may change."""
+    folder, result = original
+    shutil.copytree(folder / "results", tmp_path / "results")
+    return replace(result, runs={arm: tmp_path / at.relative_to(folder) for arm, at in result.runs.items()})
 
 
 def test_a_first_run_asks_for_everything_and_shares_stage_one(first: RunResult) -> None:
@@ -149,13 +161,13 @@ def test_a_test_added_costs_its_own_units(first: RunResult, tmp_path: Path) -> N
     assert result.by_status == {"ok": (TESTS + 1) * 26}
 
 
-def test_a_limit_and_then_all_is_one_run_growing(bank: Bank, tmp_path: Path) -> None:
+def test_a_limit_and_then_all_is_one_run_growing(original: tuple[Path, RunResult], bank: Bank, tmp_path: Path) -> None:
     made = parts(tmp_path, "one")
     some = run(made, bank, tmp_path / "results", tests=bank.tests[:2])
     grown = run(made, bank, tmp_path / "results")
     assert some.runs == grown.runs
     assert (some.computed, grown.computed) == (2 * 26, (TESTS - 2) * 26)
-    whole = run(made, bank, tmp_path / "other")
+    _, whole = original
     assert {key: rows.rows() for key, rows in outcomes(grown).items()} == {
         key: rows.rows() for key, rows in outcomes(whole).items()
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def edited(bank: Bank, change: Callable[[dict[str, Any]], None]) -> Bank:
     content = bank.tests[0].model_dump(mode="json")
     change(content)
     first = schema.Test.model_validate_json(json.dumps(content))
-    return Bank(**{**vars(bank), "tests": (first, *bank.tests[1:])})
+    return replace(bank, tests=(first, *bank.tests[1:]))
 
 
 def changed(old: dict[str, list[str]], new: dict[str, list[str]]) -> list[tuple[str, int]]:
@@ -104,12 +105,8 @@ def test_a_question_changes_its_own_answer_alone(toy: System, bank: Bank, field:
 
 
 def test_equal_content_in_another_test_of_another_bank_has_an_equal_key(toy: System, bank: Bank) -> None:
-    renamed = Bank(
-        **{
-            **vars(bank),
-            "tests": tuple(test.model_copy(update={"id": f"other-{i}"}) for i, test in enumerate(bank.tests)),
-        }
-    )
+    tests = tuple(test.model_copy(update={"id": f"other-{i}"}) for i, test in enumerate(bank.tests))
+    renamed = replace(bank, tests=tests)
     assert renamed.tests[0].id == "other-0"
     old = {unit.split("/", 2)[2]: key for unit, key in keys(toy, bank, tests=1).items()}
     new = {unit.split("/", 2)[2]: key for unit, key in keys(toy, renamed, tests=1).items()}
@@ -189,7 +186,7 @@ def test_derived_seeds_follow_the_request_and_the_runs_seed(bank: Bank, tmp_path
 
 def test_derived_seeds_do_not_hang_on_the_name_of_a_test(bank: Bank, tmp_path: Path) -> None:
     made = system(tmp_path, seeds="derived")
-    renamed = Bank(**{**vars(bank), "tests": (bank.tests[0].model_copy(update={"id": "other"}),)})
+    renamed = replace(bank, tests=(bank.tests[0].model_copy(update={"id": "other"}),))
     old, new = (seeds(made, b, Arm("native")) for b in (bank, renamed))
     for stage, operation in zip(STAGES, ("generate", "edit", "edit"), strict=True):
         assert new[f"native/other/{stage}/{operation}"] == old[f"native/canary-000/{stage}/{operation}"]
@@ -239,7 +236,7 @@ def spoken(made: System, bank: Bank, arm: Arm, prompts: tuple[str, str, str], ca
     for stage, prompt in zip(STAGES, prompts, strict=True):
         content["stages"][stage]["prompt"] = prompt
     test = schema.Test.model_validate_json(json.dumps(content))
-    changed_bank = Bank(**{**vars(bank), "tests": (test,)})
+    changed_bank = replace(bank, tests=(test,))
     protocol = Protocol(made, changed_bank)
     nodes: list[Node] = build_graph(system="s", bank=changed_bank, tests=[test], arms=[arm])
     found: list[Any] = []

@@ -13,7 +13,7 @@ from torus_ray.bank.schema import STAGES
 from torus_ray.metrics.frechet import frechet_distance
 from torus_ray.report.measured import ClipFacts, Measured, Place, together
 from torus_ray.report.number import Number, from_row
-from torus_ray.report.numbers import numbers, tasks
+from torus_ray.report.objective import numbers, tasks
 from torus_ray.store.manifest import MeasureInfo
 
 METRICS: Mapping[str, tuple[str, ...]] = {

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from tests.systems.record_signatures import FOLDER, _definitions
+from tests.systems.record_signatures import FOLDER, definitions
 
 _AUDEX = "vllm_omni/model_executor/models/audex"
 WANTED = {
@@ -40,7 +40,7 @@ def record(wheel: Path) -> dict[str, Any]:
     with zipfile.ZipFile(wheel) as archive:
         modules = {}
         for file, names in WANTED.items():
-            found = dict(_definitions(ast.parse(archive.read(file))))
+            found = dict(definitions(ast.parse(archive.read(file))))
             modules[file.removesuffix(".py").replace("/", ".")] = {name: found[name] for name in names}
         deploy = {}
         for file in archive.namelist():

@@ -151,13 +151,13 @@ def record(wanted: Wanted, repository: Path) -> dict[str, Any]:
         source = subprocess.run(
             ["git", "-C", str(repository), "show", f"{wanted.commit}:{file}"], check=True, capture_output=True
         ).stdout
-        found = dict(_definitions(ast.parse(source)))
+        found = dict(definitions(ast.parse(source)))
         module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         modules[module] = {name: found[name] for name in names}
     return {"repository": wanted.repository, "commit": wanted.commit, "modules": modules}
 
 
-def _definitions(tree: ast.Module) -> Iterator[tuple[str, dict[str, Any]]]:
+def definitions(tree: ast.Module) -> Iterator[tuple[str, dict[str, Any]]]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             yield node.name, _function(node, method=False)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from torus_ray.engine.hosting import HeadServer
+from torus_ray.engine.hosts import HostPlan
 from torus_ray.heads import Request, request_to_wire
 from torus_ray.systems import load_system
 
@@ -273,30 +274,21 @@ class Served:
         return error
 
 
-def serve(card: str, weights: Mapping[str, Any], folder: Path, device: str = "cuda", **changed: Any) -> Served:
-    """The first host of a card, with its settings, over files made for it.
+def serve(
+    card: str, weights: Mapping[str, Any], folder: Path, device: str = "cuda", name: str | None = None, **changed: Any
+) -> Served:
+    """A host of a card, the first where none is named, with its settings, over files made for it.
 
     weights: name -> the files of its folder (paths ending in / are folders), or the content of a file of its own.
     changed: settings other than the card's.
     """
-    host = next(iter(load_system(card).hosts.values()))
+    hosts = load_system(card).hosts
+    host = hosts[name or next(iter(hosts))]
     assert set(weights) == set(host.card.weights)
     paths = {name: made_weights(folder / name, parts) for name, parts in weights.items()}
-    payload = {
-        "folder": str(host.folder),
-        "module": host.module,
-        "class_name": host.class_name,
-        "settings": {**host.card.settings, **changed},
-        "heads": {operation: head.settings for operation, head in host.card.heads.items()},
-        "style": host.card.style,
-        "bits": 16,
-        "host": {
-            "device": device,
-            "threads": 1,
-            "gpu_share": 1.0,
-            "weights": {name: str(path) for name, path in paths.items()},
-        },
-    }
+    payload = HostPlan(host, str(host.folder), 16).payload()
+    payload["settings"].update(changed)
+    payload["host"].update(device=device, weights={name: str(path) for name, path in paths.items()})
     return Served(HeadServer(payload), paths)
 
 

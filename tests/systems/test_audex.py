@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.systems.clips import answer, caption, heard, render, stored
-from tests.systems.released import Released, Served, Tensor, facts, install, library, made_weights
+from tests.systems.released import Released, Served, Tensor, facts, install, library, serve
 from torus_ray.audio import silence
 from torus_ray.engine.hosting import HeadServer
 from torus_ray.engine.hosts import HostPlan
@@ -96,11 +96,8 @@ def start(
     )
     library(patch, "vllm_omni", __file__=str(tmp_path / "vllm_omni" / "__init__.py"))
     library(patch, "transformers", AutoTokenizer=SimpleNamespace(from_pretrained=lambda path: Tokenizer()))
-    plan = HostPlan(load_system(card).hosts[host], "", 16)
-    weights = {name: str(made_weights(tmp_path / name, FILES[name])) for name in plan.spec.card.weights}
-    payload = plan.payload(folder=str(plan.spec.folder))
-    payload["host"].update(weights=weights, device=device)
-    return Served(HeadServer(payload), {}), engine
+    weights = {name: FILES[name] for name in load_system(card).hosts[host].card.weights}
+    return serve(card, weights, tmp_path, device, host), engine
 
 
 def asked(engine: Engine) -> tuple[list[Any], list[Any]]:
@@ -272,11 +269,12 @@ def test_what_cannot_be_heard_is_refused(tried: Any) -> None:
 def test_no_gpu_and_no_weights_are_told(tried: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RuntimeError, match="Audex runs on a GPU"):
         tried("audex-2b", "listener", device="cpu")
-    payload = HostPlan(load_system("audex-2b").hosts["audio"], "", 16).payload(
-        folder=str(load_system("audex-2b").hosts["audio"].folder)
-    )
+    audio = load_system("audex-2b").hosts["audio"]
+    payload = HostPlan(audio, str(audio.folder), 16).payload()
     payload["host"]["weights"] = {}
-    with pytest.raises(RuntimeError, match=r"no weights audex[\s\S]*mend: "):
+    with pytest.raises(
+        RuntimeError, match=r"no folder of weights audex\n  where: weights\.audex of the card\n[\s\S]*mend: "
+    ):
         HeadServer(payload)
 
 

@@ -1,8 +1,7 @@
-"""What holds for all adapters of released repositories: their shared files, imports, environments, weights, shim."""
+"""What holds for all adapters of released repositories: their environments, weights, shim."""
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -24,27 +23,6 @@ FOLDERS = {
     "step-audio-editx": "step_audio_editx",
     "mmedit": "mmedit",
 }
-BEFORE_LOADING = {"torus_ray", "numpy", "soundfile"}
-
-
-@pytest.mark.parametrize(("file", "copies"), [("released.py", 7), ("dataclass_shim.py", 2)])
-def test_shared_files_are_the_same_everywhere(file: str, copies: int) -> None:
-    found = [path.read_bytes() for folder in FOLDERS.values() if (path := ROOT / "actors" / folder / file).exists()]
-    assert len(found) == copies
-    assert len(set(found)) == 1
-
-
-@pytest.mark.parametrize("folder", FOLDERS.values())
-def test_an_adapter_is_imported_without_its_model(folder: str) -> None:
-    import sys
-
-    for path in (ROOT / "actors" / folder).glob("*.py"):
-        for node in ast.parse(path.read_text()).body:
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-            for name in names:
-                top = name.partition(".")[0]
-                assert top in BEFORE_LOADING or top in sys.stdlib_module_names, f"{path}: {name}"
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -1,9 +1,8 @@
-"""What the schema cannot say of a test: ids that differ, six different options, an answer among them, real numbers."""
+"""What the schema cannot say of a test: ids that differ, six different options, an answer among them."""
 
 from __future__ import annotations
 
 import difflib
-import math
 import string
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -29,25 +28,18 @@ def inner_problems(test: Test) -> Iterator[Found]:
                 yield (*at, "id"), message, "ids q1, q2, q3", "give each its own"
             seen.add(question.id)
             yield from _option_problems(question.options, question.answer, at)
-        numbers: list[tuple[JsonPath, float]] = [
-            ((*("sources", index), name), getattr(source, name))
-            for index, source in enumerate(stage.spec.sources)
-            for name in ("onset_s", "duration_s")
-        ]
-        if stage.spec.music:
-            numbers.append((("music", "tempo_bpm"), stage.spec.music.tempo_bpm))
-        for path, value in numbers:
-            if not math.isfinite(value):
-                yield ("stages", stage_name, "spec", *path), f"`{path[-1]}` is {value}", "a number", "write the number"
 
 
-_LOOSE = {ord(char): None for char in string.punctuation + string.whitespace}
+_LOOSE = (string.punctuation + string.whitespace).encode()
 
 
 def _surely_differ(options: Sequence[str]) -> bool:
     """Whether letters and digits alone tell the options apart: a quick look that spares most of them the folding."""
     together = "\0".join(options)
-    return together.isascii() and len(set(together.lower().translate(_LOOSE).split("\0"))) == len(options)
+    if not together.isascii():
+        return False
+    # Bytes lose characters ten times faster than texts do.
+    return len(set(together.lower().encode().translate(None, _LOOSE).split(b"\0"))) == len(options)
 
 
 def loose_problems(document: Any) -> Iterator[Found]:

@@ -29,9 +29,10 @@ def read_document(path: Path) -> bytes:
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     if found.st_size > LARGEST_BYTES:
         raise too_large(path)
-    with path.open("rb") as file:
-        # A file can grow after it was looked at.
-        data = file.read(LARGEST_BYTES + 1)
+    with open(path, "rb") as file:
+        data = file.read(found.st_size + 1)
+        if len(data) > found.st_size:  # it has grown since
+            data += file.read(LARGEST_BYTES + 1 - len(data))
     if len(data) > LARGEST_BYTES:
         raise too_large(path)
     return data

@@ -6,9 +6,9 @@ the driver.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
 
 from torus_ray.bank.characters import NO_CONTROLS
 
@@ -33,7 +33,15 @@ Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_l
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # Only keys repeat enough among tests for a table of strings seen to be worth its time.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, cache_strings="keys")
+
+
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field's annotation such as ``Annotated[tuple[Source, ...], ...] | None`` holds."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for arg in get_args(annotation) if (model := model_in(arg))), None)
 
 
 class Key(_Frozen):
@@ -59,8 +67,8 @@ class Source(_Frozen):
     """One source of an ideal clip. onset_s, duration_s: seconds from the start of the clip."""
 
     what: Text
-    onset_s: float
-    duration_s: float
+    onset_s: FiniteFloat
+    duration_s: FiniteFloat
     level: Text
     place: Text
 
@@ -68,7 +76,7 @@ class Source(_Frozen):
 class Music(_Frozen):
     """What an ideal music clip has. tempo_bpm: beats a minute."""
 
-    tempo_bpm: float
+    tempo_bpm: FiniteFloat
     key: Text
     meter: Text
     instruments: tuple[Text, ...]
@@ -90,7 +98,7 @@ class Spec(_Frozen):
     """
 
     summary: Text
-    duration_s: Annotated[float, Field(gt=0, le=10)]
+    duration_s: Annotated[FiniteFloat, Field(gt=0, le=10)]
     room: Text
     sources: Annotated[tuple[Source, ...], Field(min_length=1)]
     voices: tuple[Voice, ...] = ()

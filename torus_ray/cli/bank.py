@@ -15,7 +15,6 @@ from torus_ray.errors import InputError
 if TYPE_CHECKING:
     from torus_ray.bank.check import BankReport
     from torus_ray.bank.load import Bank
-    from torus_ray.bank.schema import Stage, Test
 
 app = typer.Typer(
     help="Banks of tests: show, check, draft, gate, review, seal, import.", no_args_is_help=True, rich_markup_mode=None
@@ -117,7 +116,7 @@ def show(
 ) -> int:
     """Show a bank's tests, or one whole: prompts, and questions in the order shown."""
     from torus_ray.bank.order import letter_of, shown_options
-    from torus_ray.bank.schema import LETTERS
+    from torus_ray.bank.schema import LETTERS, STAGES
 
     if test is not None and bank is None and Path(test).is_dir():
         raise InputError(
@@ -135,7 +134,8 @@ def show(
         return 0
     chosen = loaded.test(test)
     print(f"{chosen.id}  {chosen.audio_type}: {chosen.title}")
-    for name, stage in _stages(chosen).items():
+    for name in STAGES:
+        stage = chosen.stage(name)
         print(f"\n{name}: {stage.prompt}")
         if keys:
             print(f"  spec: {stage.spec.summary}")
@@ -155,9 +155,3 @@ def _load(path: Path | None) -> Bank:
     from torus_ray.cli.common import default_bank
 
     return load_bank(path or default_bank())
-
-
-def _stages(test: Test) -> dict[str, Stage]:
-    from torus_ray.bank.schema import STAGES
-
-    return {name: test.stage(name) for name in STAGES}

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from torus_ray.cli.bank_draft import (
+from torus_ray.cli.bank_calls import (
     AsJson,
     Asks,
     Changes,
-    Line,
     MaxCalls,
     MaxCost,
     MaxTokens,
@@ -82,6 +81,7 @@ def gate(
     from torus_ray.curation.ledger import Ledger
     from torus_ray.curation.limits import Spend
     from torus_ray.curation.solvers import ChatSolver, GateSolver, HeadSolver
+    from torus_ray.engine.opening import Opening, open_executor
 
     out = out.absolute()
     loaded = load_bank(bank)
@@ -101,9 +101,9 @@ def gate(
             mend="ask under more orders, or lower --threshold",
         )
     if system and inline and not plan:
-        from torus_ray.cli.run import _borrow_environment
+        from torus_ray.cli.borrow import borrow_environment
 
-        _borrow_environment([system])  # may start this command anew, in the model's interpreter
+        borrow_environment([system])  # may start this command anew, in the model's interpreter
     if _tell(loaded, used, orders, rows_folder(out), system, plan=plan, as_json=as_json):
         return 0
     for endpoint in used.values():
@@ -121,7 +121,14 @@ def gate(
 
         listener: GateSolver
         if system:
-            listener = HeadSolver(system, lambda: _start(system, stack, line, inline=inline, address=address), ledger)
+
+            def started(system: System = system) -> Executor:
+                how = Opening(inline=inline, address=address)
+                executor = stack.enter_context(open_executor(system, how, line.tell))
+                executor.start()
+                return executor
+
+            listener = HeadSolver(system, started, ledger)
         else:
             listener = ChatSolver("muted", used["muted"], caller, run)
         solvers = (listener, ChatSolver("ideal", used["ideal"], caller, run))
@@ -142,8 +149,7 @@ def _muted_system(name: str) -> System:
     """The hosts of a system that answer, with nothing but that, digested as the engine does."""
     from dataclasses import replace
 
-    from torus_ray.engine.environments import find_environment
-    from torus_ray.engine.identity import environment_digest, weights_digest
+    from torus_ray.engine.opening import with_identity
     from torus_ray.systems import System, load_system
 
     system = load_system(name)
@@ -159,25 +165,7 @@ def _muted_system(name: str) -> System:
             expected="a system with an answer head",
             mend="`torus systems` lists them",
         )
-    environments = {host.card.environment for host in hosts.values()}
-    return System(system.card, hosts).with_digests(
-        {name: environment_digest(find_environment(name)) for name in environments},
-        {name: weights_digest(host) for name, host in hosts.items()},
-    )
-
-
-def _start(system: System, stack: ExitStack, line: Line, *, inline: bool, address: str | None) -> Executor:
-    """An executor for the muted system, up; closed with the stack."""
-    from torus_ray.engine.environments import find_environment
-    from torus_ray.engine.session import RunOptions, _executor, _preflight
-
-    environments = {host.card.environment: find_environment(host.card.environment) for host in system.hosts.values()}
-    options = RunOptions(results=Path(), tests=(), arms=(), inline=inline, address=address)
-    down = _preflight(system, environments)
-    executor = _executor(system, environments, options, down, line.tell, stack)
-    stack.callback(executor.close)
-    executor.start()
-    return executor
+    return with_identity(System(system.card, hosts))
 
 
 def _used(endpoints: dict[Role, Endpoint], system: System | None, *, repair: bool) -> dict[Role, Endpoint]:

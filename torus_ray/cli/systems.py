@@ -47,7 +47,7 @@ def _system(name: str, system: System) -> dict[str, Any]:
         "about": system.card.about,
         "heads": abilities,
         "measures": {name: list(metrics) for name, metrics in system.metrics.items()},
-        "arms": [] if system.only_measures else list(system.edit_modes),
+        "arms": list(system.edit_modes),
         "seeds": system.card.seeds,
         "hosts": {name: _host(card) for name, card in hosts.items()},
         "weights": weights,

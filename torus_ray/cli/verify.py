@@ -167,15 +167,15 @@ def _table(folder: Path) -> Iterator[Finding]:
 def _distances(run: Run) -> Iterator[Finding]:
     """Stored WER, CM and distances against the same made anew from the measures; what no longer belongs to the rows
     that are there is no concern."""
-    from torus_ray.report.objective import line_numbers
+    from torus_ray.report.objective import stored_and_anew
     from torus_ray.store.verify import Finding
 
     try:
-        stored, anew = line_numbers([run]), line_numbers([run], anew=True)
+        pairs = stored_and_anew(run)
     except InputError as error:
         yield Finding("distance", error.where or str(run.folder), error.message)
         return
-    for told, right in zip(stored, anew, strict=True):
+    for told, right in pairs:
         close = told.value == right.value or (
             told.value is not None
             and right.value is not None

@@ -7,5 +7,4 @@ from __future__ import annotations
 
 from torus_ray.contract.asking import OutOfTime as OutOfTime
 from torus_ray.contract.findings import Finding as Finding
-from torus_ray.contract.suite import CALLS as CALLS
 from torus_ray.contract.suite import check_host as check_host

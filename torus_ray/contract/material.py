@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -103,9 +103,8 @@ class Head:
         return AnswerRequest("", _questions(texts.ask, 1 + number), clip, seed)
 
 
-def _questions(ask: object, count: int) -> tuple[Question, ...]:
-    assert callable(ask)
-    turned: Sequence[tuple[str, ...]] = [OPTIONS[at:] + OPTIONS[:at] for at in range(count)]
+def _questions(ask: Callable[[str, Sequence[str]], str], count: int) -> tuple[Question, ...]:
+    turned = [OPTIONS[at:] + OPTIONS[:at] for at in range(count)]
     return tuple(Question(STEM, options, ask(STEM, options)) for options in turned)
 
 

@@ -16,7 +16,6 @@ from torus_ray.contract.material import Head
 from torus_ray.protocol.executor import Executor
 from torus_ray.systems import HostSpec, System
 
-CALLS = 100
 HANG_FLOOR_S, HANG_FACTOR = 5.0, 4.0
 """How long a stopped host is waited for: the floor, and so many times what its quickest head took."""
 
@@ -24,9 +23,7 @@ Open = Callable[[HostSpec, float | None], AbstractContextManager[Executor]]
 """Starts one replica of a host and ends it. The number: seconds that a request may take; None: what the card says."""
 
 
-def check_host(
-    system: System, host: HostSpec, open_executor: Open, *, calls: int = CALLS, ends_at: float = float("inf")
-) -> Iterator[Finding]:
+def check_host(system: System, host: HostSpec, open_executor: Open, *, calls: int, ends_at: float) -> Iterator[Finding]:
     """The findings on one host of a system. calls: for flat memory; 0 leaves it and the hang out.
 
     Raises what the executor raises when the host cannot be started, OutOfTime at `ends_at` (of time.monotonic()).

@@ -25,7 +25,7 @@ from torus_ray.curation.replies import (
     StepFailed,
     ask_until_good,
     read_shape,
-    read_test,
+    read_whole_test,
     stages_text,
 )
 from torus_ray.curation.seeds import SeedEntry
@@ -88,11 +88,10 @@ async def draft(
             return
         try:
             test, row["asks"] = await _draft_one(seed, author, caller, asks)
-        except _Failed as failure:
-            error = failure.error
-            row |= {"step": failure.step, "status": "failed", "reason": error.reason, "message": error.message}
+        except StepFailed as error:
+            row |= {"step": error.step, "status": "failed", "reason": error.reason, "message": error.message}
             row |= {"asks": error.asks}
-            failed[seed.id] = (seed.id, failure.step, error.reason, error.message)
+            failed[seed.id] = (seed.id, error.step, error.reason, error.message)
         else:
             row["document"] = json.dumps(test.model_dump(mode="json"), ensure_ascii=False)
         await ledger.add("outcomes", {**row, "at": time.time()})
@@ -105,35 +104,23 @@ async def draft(
     return DraftResult(tuple(i for i in ids if i in made), tuple(failed[i] for i in ids if i in failed))
 
 
-class _Failed(Exception):
-    def __init__(self, step: str, error: StepFailed) -> None:
-        super().__init__(str(error))
-        self.step, self.error = step, error
-
-
 async def _draft_one(seed: SeedEntry, author: Endpoint, caller: Caller, asks: int) -> tuple[Test, int]:
     values = {name: getattr(seed, name) for name in ("audio_type", *type(seed.seed).model_fields)}
-    try:
-        plan, planned, first = await ask_until_good(
-            caller,
-            author,
-            prompt("architect"),
-            values,
-            lambda reply: read_shape(Architecture, reply),
-            unit=seed.id,
-            asks=asks,
-        )
-    except StepFailed as error:
-        raise _Failed("architect", error) from error
+    plan, planned, first = await ask_until_good(
+        caller,
+        author,
+        prompt("architect"),
+        values,
+        lambda reply: read_shape(Architecture, reply),
+        unit=seed.id,
+        asks=asks,
+    )
 
     def read(reply: ChatReply) -> Test:
-        return read_test(_document(seed, plan, planned, read_shape(Questions, reply), reply, author))
+        return read_whole_test(_document(seed, plan, planned, read_shape(Questions, reply), reply, author))
 
     shown = {"audio_type": seed.audio_type, "stages": stages_text(plan.stages)}
-    try:
-        test, _, second = await ask_until_good(caller, author, prompt("author"), shown, read, unit=seed.id, asks=asks)
-    except StepFailed as error:
-        raise _Failed("author", error) from error
+    test, _, second = await ask_until_good(caller, author, prompt("author"), shown, read, unit=seed.id, asks=asks)
     return test, first + second
 
 

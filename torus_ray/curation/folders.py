@@ -18,7 +18,7 @@ from torus_ray.store.errors import from_os_error
 from torus_ray.store.files import make_folder, write_atomic
 
 FLAGS_FILE = "flags.jsonl"
-"""In the bank's folder, one line a question; no part of the bank's digest, and no test."""
+"""In the bank's folder, a record a question on a line of its own; no part of the bank's digest, and no test."""
 WRITTEN = "written"
 
 
@@ -68,33 +68,33 @@ def _digest(file: Path) -> str | None:
 
 def write_bank(out: Path, bank: Bank, flags: Iterable[Mapping[str, Any]], ledger: Ledger) -> None:
     """Write a whole bank and its flags, durably, what is to be there noted in the rows first."""
-    files = {f"{test.id}.json": _json(test.model_dump(mode="json")) for test in bank.tests}
-    files[CARD_FILE] = _json(bank.card.model_dump(mode="json"))
-    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    files = {f"{test.id}.json": file_bytes(test) for test in bank.tests}
+    files[CARD_FILE] = file_bytes(bank.card)
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     known = set(ledger.rows("outcomes", ["key"])["key"])
     noted = [{"unit": name, "step": WRITTEN, "key": digest, "status": "ok"} for name, digest in digests.items()]
     ledger.add_now("outcomes", [{**row, "at": time.time()} for row in noted if row["key"] not in known])
-    for name, text in files.items():
-        _write(out / name, text)
-    _write(out / FLAGS_FILE, "".join(f"{json.dumps(flag, ensure_ascii=False)}\n" for flag in flags))
+    for name, content in files.items():
+        _write(out / name, content)
+    _write(out / FLAGS_FILE, "".join(f"{json.dumps(flag, ensure_ascii=False)}\n" for flag in flags).encode())
 
 
 def write_card(out: Path, card: BankCard) -> None:
     """Write bank.json, durably."""
-    _write(out / CARD_FILE, _json(card.model_dump(mode="json")))
+    _write(out / CARD_FILE, file_bytes(card))
 
 
 def write_test(out: Path, test: Test) -> None:
     """Write a test's file, durably; a file that already says so stays untouched."""
-    _write(out / f"{test.id}.json", _json(test.model_dump(mode="json")))
+    _write(out / f"{test.id}.json", file_bytes(test))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+def file_bytes(document: BankCard | Test) -> bytes:
+    """A file as a bank has it: two spaces of indent, fields in the schema's order, a newline at the end."""
+    return (json.dumps(document.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _write(path: Path, text: str) -> None:
-    content = text.encode()
+def _write(path: Path, content: bytes) -> None:
     try:
         make_folder(path.parent)
         if not path.exists() or read_document(path) != content:

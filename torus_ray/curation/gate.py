@@ -12,15 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torus_ray.bank.digest import bank_hash, question_hash, sha256_of
+from torus_ray.bank.digest import question_hash, sha256_of
 from torus_ray.bank.load import Bank
 from torus_ray.bank.schema import LETTERS, STAGES, Question, StageName, Test
 from torus_ray.curation.chat import Caller, ChatReply, in_parallel
 from torus_ray.curation.endpoints import Endpoint
 from torus_ray.curation.judging import (
-    ORDERS,
     RULES,
-    THRESHOLD,
     Job,
     Rule,
     Solver,
@@ -36,7 +34,7 @@ from torus_ray.curation.replies import (
     StepFailed,
     ask_until_good,
     read_shape,
-    read_test,
+    read_whole_test,
     spec_text,
     with_question,
 )
@@ -59,11 +57,11 @@ class GateOptions:
     """orders: asks of a question by each solver, 1 to 6. threshold: of the posterior. rule: which one sends a question
     to repair. asks: how often the author is asked for one repair at most. repair: False to judge only."""
 
-    orders: int = ORDERS
-    threshold: float = THRESHOLD
-    rule: Rule = "paper"
-    asks: int = 3
-    repair: bool = True
+    orders: int
+    threshold: float
+    rule: Rule
+    asks: int
+    repair: bool
 
 
 @dataclass(frozen=True)
@@ -124,8 +122,7 @@ class Gate:
             (row["unit"], row["step"], row["key"], row["status"])
             for row in ledger.rows("outcomes", ["unit", "step", "key", "status"]).iter_rows(named=True)
         }
-        names = [name for name in Verdict.__dataclass_fields__ if name != "chosen"]
-        self._judged = {sha256_of(row) for row in ledger.rows("verdicts", ["unit", *names]).iter_rows(named=True)}
+        self._judged = {sha256_of(row) for row in ledger.rows("verdicts").drop("at").iter_rows(named=True)}
 
     def gate(self, bank: Bank) -> GateResult:
         """Judge, repair and judge again. Raises CurationStop, EngineStop, StoreError; what was answered stands."""
@@ -186,15 +183,15 @@ class Gate:
         async def mend(test_id: str) -> None:
             # One after the other in a test: each author sees the test as the one before left it.
             for place in by_test[test_id]:
-                tests[test_id], done = await self._repair(tests[test_id], place, number, verdicts[place], bank)
+                tests[test_id], done = await self._repair(tests[test_id], place, number, verdicts[place])
                 repairs.setdefault(place, []).append(done)
 
         self._run(in_parallel(self._author.in_flight, list(by_test), mend))
         ordered = tuple(tests[test.id] for test in bank.tests)
-        return replace(bank, tests=ordered, hash=bank_hash(bank.card, ordered), path=None)
+        return replace(bank, tests=ordered, path=None)
 
     async def _repair(
-        self, test: Test, place: Place, number: int, verdicts: Mapping[Solver, Verdict], bank: Bank
+        self, test: Test, place: Place, number: int, verdicts: Mapping[Solver, Verdict]
     ) -> tuple[Test, Repair]:
         """The test with one question mended, or as it was where the author brought nothing usable."""
         _, stage, question_id = place
@@ -214,7 +211,7 @@ class Gate:
             mended = read_shape(shape, reply).model_dump(mode="json", exclude={"diagnosis"})
             document = with_question(test, stage, {**question.model_dump(mode="json"), **mended})
             document["provenance"] = _mended_provenance(test, f"{stage}.{question_id}", number, reply, self._author)
-            return read_test(document, before=test, card=bank.card)
+            return read_whole_test(document, before=test)
 
         wording = prompt(name)
         unit = ".".join(place)

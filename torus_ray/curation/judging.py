@@ -22,9 +22,6 @@ Rule = Literal["paper", "posterior"]
 RULES: tuple[Rule, ...] = ("paper", "posterior")
 
 CHANCE = 1 / len(LETTERS)
-ORDERS = len(LETTERS)
-"""Asks of a question at most: under each rotation of the options the right one has another letter."""
-THRESHOLD = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +129,7 @@ def verdict(
     solver: Solver,
     kind: str,
     model: str,
-    threshold: float = THRESHOLD,
+    threshold: float,
 ) -> Verdict:
     """The verdict of all asks of one question; the first job has the bank's own order, which the paper's rule takes."""
     first = jobs[0]

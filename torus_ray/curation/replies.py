@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -12,11 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from torus_ray.bank.check import QUESTION_RULES, STAGE_RULES, TEST_RULES
 from torus_ray.bank.digest import canonical_json
-from torus_ray.bank.load import BankError, from_snapshot
+from torus_ray.bank.load import BankError, read_test
 from torus_ray.bank.schema import (
     QUESTIONS_PER_STAGE,
     STAGES,
-    BankCard,
     Family,
     Key,
     Spec,
@@ -43,11 +41,11 @@ class BadReply(Exception):
 
 
 class StepFailed(Exception):
-    """A step that was asked as often as it may be and has nothing usable. asks: how often."""
+    """A step that was asked as often as it may be and has nothing usable. step: its prompt. asks: how often."""
 
-    def __init__(self, reason: str, message: str, asks: int) -> None:
+    def __init__(self, step: str, reason: str, message: str, asks: int) -> None:
         super().__init__(message)
-        self.reason, self.message, self.asks = reason, message, asks
+        self.step, self.reason, self.message, self.asks = step, reason, message, asks
 
 
 # --- the shapes -------------------------------------------------------------------------------------------------------
@@ -167,19 +165,15 @@ def _listed(faults: list[str]) -> str:
 
 # --- a whole test -----------------------------------------------------------------------------------------------------
 
-_CARD = BankCard(name="draft", title="draft", order_seed=0, licence="none", about="one test")
 
-
-def read_test(document: Mapping[str, Any], *, before: Test | None = None, card: BankCard = _CARD) -> Test:
+def read_whole_test(document: Mapping[str, Any], *, before: Test | None = None) -> Test:
     """The test in `document`, by the rules of a bank's files; and no error of `torus bank check` that `before`, the
     test as it was, does not have too. Raises BadReply."""
-    lines = b"\n".join((canonical_json(card.model_dump()), canonical_json(document)))
     try:
-        bank = from_snapshot(gzip.compress(lines, compresslevel=1))
+        test = read_test("the reply", canonical_json(document))
     except BankError as error:
         told = [f"{p.at}: {p.message}" + (f", expected {p.expected}" if p.expected else "") for p in error.problems]
         raise BadReply("schema", _listed(told)) from error
-    (test,) = bank.tests
     new = _errors(test) - (_errors(before) if before else set())
     if new:
         raise BadReply("rules", _listed(sorted(new)))
@@ -253,7 +247,7 @@ async def ask_until_good(
         try:
             reply = await caller.ask(request, role=role, unit=unit, prompt_version=wording.version)
         except CallFailed as error:
-            raise StepFailed(error.reason, error.message, number) from error
+            raise StepFailed(role, error.reason, error.message, number) from error
         try:
             return read(reply), reply, number
         except BadReply as error:
@@ -261,4 +255,4 @@ async def ask_until_good(
         said = ({"role": "assistant", "content": reply.text},) if reply.text.strip() else ()
         again = prompt("reask").filled(fault=fault.message)
         messages = (*messages, *said, {"role": "user", "content": again})
-    raise StepFailed(fault.reason, fault.message, asks)
+    raise StepFailed(role, fault.reason, fault.message, asks)

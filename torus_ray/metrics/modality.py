@@ -45,6 +45,7 @@ CLASSES = Convention(
     minimum=1,
     says="share of clips whose best class among those mapped to the four labels belongs to their test's audio type",
     source="METRICS 6, embedded backbones",
+    headline=True,
 )
 CONVENTIONS = (NEAREST, CLASSES)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torus_ray.report.number import HEADINGS, IS_REFERENCE, Number
+from torus_ray.report.number import HEADINGS, IS_REFERENCE, METHODS, Number
 from torus_ray.report.published import Published
 from torus_ray.report.tables import COLUMNS, ArmRow, Breakdown, Cell, CoherenceTable
 
 NOTHING, UNDEFINED = "-", "?"
 _COUNTED = ("tests", "expected", "scored", "unparsed", "refused", "failed", "timeout", "no_clip")
 _UNSCORED = ("unparsed", "refused", "failed", "timeout", "no_clip")
-_MARKS = {"bootstrap_t": "t", "wilson": "w", "percentile": "p", "jackknife": "j", "": ""}
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def number(cell: Cell | None) -> str:
 
 def _limits(cell: Cell) -> str:
     """ "56.4-68.9 t", the letter for its method; what the letters mean is in the table's notes."""
-    return NOTHING if cell.lo is None else f"{cell.lo:.1f}-{cell.hi:.1f} {_MARKS[cell.method or '']}"
+    return NOTHING if cell.lo is None else f"{cell.lo:.1f}-{cell.hi:.1f} {_mark(cell.method)}"
 
 
 def _label(table: CoherenceTable, system: str, arm: str) -> str:
@@ -121,7 +120,9 @@ def _measured(table: CoherenceTable, row: ArmRow) -> Grid:
     lines = []
     for n in told:
         value = objective(n) if n.value is not None else n.reason or NOTHING
-        limits = NOTHING if n.lo is None or n.hi is None else f"{_plain(n, n.lo)} to {_plain(n, n.hi)} {_mark(n)}"
+        limits = (
+            NOTHING if n.lo is None or n.hi is None else f"{_plain(n, n.lo)} to {_plain(n, n.hi)} {_mark(n.method)}"
+        )
         line = [n.convention, n.stages, value, limits, f"{n.n}/{n.expected}"]
         line += [str(n.failed)] * failed + [NOTHING if n.floor is None else _plain(n, n.floor)]
         lines.append(tuple(line))
@@ -129,8 +130,8 @@ def _measured(table: CoherenceTable, row: ArmRow) -> Grid:
     return Grid(f"What was measured: {_arm_label(table, row)}", header, tuple(lines), left=2)
 
 
-def _mark(number: Number) -> str:
-    return _MARKS[number.method or ""]
+def _mark(method: str | None) -> str:
+    return METHODS[method][0] if method else ""
 
 
 def _excess(row: ArmRow) -> str:

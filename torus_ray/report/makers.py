@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torus_ray.metrics import kl as kl_metric
@@ -23,6 +23,8 @@ KL_LEAST_S = 0.15
 """A clip no longer than this has no window, so no KL (METRICS 4, 11)."""
 Transcripts = Mapping[tuple[str, str], str]
 """By (test, stage): the words that should be said; stages without any are absent."""
+Maker = Callable[[Measured, Measured | None, Transcripts | None, str, str], list[Number]]
+"""Numbers of an arm's measures, a reference, the transcripts, the name of the measure and of the stages."""
 
 
 def _why(measured: Measured, measure: str, places: Sequence[Place]) -> dict[str, int]:
@@ -110,7 +112,7 @@ def _wer(
     ]
 
 
-def _cm(convention: Convention) -> Any:
+def _cm(convention: Convention) -> Maker:
     def make(
         measured: Measured, reference: Measured | None, transcripts: Transcripts | None, measure: str, stages: str
     ) -> list[Number]:
@@ -199,7 +201,7 @@ def _windows(side: Measured, measure: str, place: Place) -> Any:
     return None if duration is not None and duration <= KL_LEAST_S else side.frames(measure, place)
 
 
-def _set_distances(convention: Convention) -> Any:
+def _set_distances(convention: Convention) -> Maker:
     def make(
         measured: Measured, reference: Measured | None, transcripts: Transcripts | None, measure: str, stages: str
     ) -> list[Number]:
@@ -225,7 +227,7 @@ def _set_distances(convention: Convention) -> Any:
         if floor.reason:
             whole["no_floor"] = floor.reason
         # Over the frames of whole clips the kernel's own jackknife would take longer than all else together.
-        kernel_interval = _jackknife(beside, ours, theirs, kernel_distance) if convention is sets.FD else {}
+        kernel_interval = _jackknife(beside, ours, theirs, sets.MMD2, kernel_distance) if convention is sets.FD else {}
         return [
             Number(
                 convention=found.column,
@@ -234,7 +236,7 @@ def _set_distances(convention: Convention) -> Any:
                 reason=found.reason,
                 floor=floor.value,
                 **{**common, "details": whole},
-                **_jackknife(found, ours, theirs, frechet_distance),
+                **_jackknife(found, ours, theirs, convention, frechet_distance),
             ),
             Number(
                 convention=beside.column,
@@ -258,11 +260,13 @@ def _clip_set(side: Measured, measure: str) -> sets.ClipSet:
     )
 
 
-def _jackknife(found: sets.SetDistance, ours: sets.ClipSet, theirs: sets.ClipSet, distance: Any) -> dict[str, Any]:
+def _jackknife(
+    found: sets.SetDistance, ours: sets.ClipSet, theirs: sets.ClipSet, convention: Convention, distance: sets.Distance
+) -> dict[str, Any]:
     if found.value is None:
         return {}
     left = sets.without_each_test(generated=ours, reference=theirs, distance=distance)
-    spread = jackknife(found.value, left, bounds=(0.0, None) if distance is frechet_distance else (None, None))
+    spread = jackknife(found.value, left, bounds=convention.bounds)
     if spread is None or spread.interval is None:
         return {}
     limits = spread.interval
@@ -312,7 +316,7 @@ def _without_reference(
 
 
 SET_METRICS = ("kl", "fad", "fd")
-MAKERS: Mapping[str, Any] = {
+MAKERS: Mapping[str, Maker] = {
     "wer": _wer,
     "cm.argmax4": _cm(modality.NEAREST),
     "cm.class_argmax4": _cm(modality.CLASSES),

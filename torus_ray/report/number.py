@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torus_ray.metrics.table import convention_of
+
 ALL_STAGES, LATER_STAGES = "S1-S3", "S2+S3"
 IS_REFERENCE = "is_reference"
 """Why the reference has no distance: to itself it is 0, which the paper prints as a dash."""
@@ -43,7 +45,7 @@ class Number:
     @property
     def headline(self) -> bool:
         """Whether it stands in the paper's row."""
-        return self.stages == ALL_STAGES and self.metric in HEADINGS and self.convention.startswith(_HEADLINES)
+        return self.stages == ALL_STAGES and convention_of(self.convention).headline
 
     def as_row(self, system: str, arm: str, seed: int) -> dict[str, Any]:
         """Its row in the table `distances`."""
@@ -55,7 +57,13 @@ class Number:
 
 HEADINGS = ("CM", "WER", "KL", "FAD", "FD")
 """Objective columns in the paper's order."""
-_HEADLINES = ("cm.", "wer.pooled", "kl.clip_mean.ref_gen", "fad.", "fd.")
+METHODS: Mapping[str, tuple[str, str]] = {
+    "bootstrap_t": ("t", "bootstrap_t over tests"),
+    "wilson": ("w", "wilson where tests do not vary"),
+    "percentile": ("p", "percentile over tests"),
+    "jackknife": ("j", "delete-one-test jackknife"),
+}
+"""How an interval of stats.intervals.Method is marked behind its limits, and what a note says of it."""
 _STORED = (
     *("key", "convention", "measure", "metric", "stages", "value", "lo", "hi", "half_width", "method", "reason"),
     *("n", "expected", "failed", "reference", "reference_n", "floor"),

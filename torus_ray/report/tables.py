@@ -18,7 +18,7 @@ import polars as pl
 from torus_ray.bank.schema import AUDIO_TYPES, FAMILIES, LETTERS, QUESTIONS_PER_STAGE, STAGES
 from torus_ray.errors import InputError
 from torus_ray.report.answers import answers_of, incomplete, together
-from torus_ray.report.number import Number
+from torus_ray.report.number import METHODS, Number
 from torus_ray.report.objective import line_numbers, notes_of
 from torus_ray.report.published import Published
 from torus_ray.report.runs import Run, open_run
@@ -358,15 +358,15 @@ def _notes(arms: Sequence[ArmRow], answers: pl.DataFrame, tests: int | None, ver
     human = "how many a person has verified is not known: the bank's snapshot cannot be read"
     if tests is not None:
         human = f"{tests} tests in the bank, {verified} of them verified by a person"
-    methods = {cell.method for arm in arms for cell in arm.cells.values()}
+    methods = {cell.method for arm in arms for cell in arm.cells.values() if cell.method}
     notes = [
         f"{human}. Chance is {CHANCE_PCT:.1f} %.",
         "coherence.micro: right letters / all questions; what is no right letter counts as wrong. "
         f"± is half of ci.cluster_percentile (95 %, {RESAMPLES:,} resamples of whole tests), the paper's column.",
     ]
-    known = {"bootstrap_t": "bootstrap_t over tests (t)", "wilson": "wilson where tests do not vary (w)"}
-    if any(methods - {None}):
-        notes.append(f"95 %: recommended interval, {', '.join(known[m] for m in sorted(m for m in methods if m))}.")
+    told = [f"{METHODS[method][1]} ({METHODS[method][0]})" for method in sorted(methods)]
+    if told:
+        notes.append(f"95 %: recommended interval, {', '.join(told)}.")
     if any(arm.excess for arm in arms):
         notes.append("Vs muted: difference to the arm's muted control, paired by test, in points.")
     for arm in arms:

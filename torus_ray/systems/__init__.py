@@ -127,7 +127,9 @@ class System:
 
     @cached_property
     def edit_modes(self) -> tuple[EditMode, ...]:
-        """The arms of the card, or all that its heads allow."""
+        """The arms of the card, or all that its heads allow; none of what only measures."""
+        if self.only_measures:
+            return ()
         if self.card.arms:
             return self.card.arms
         operations = {operation for operation, _ in self.routes}

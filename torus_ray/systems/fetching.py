@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from torus_ray.errors import InputError, TorusError
 from torus_ray.systems.weights import GB, Weight, digests, file_digest, folder_digest, write_record
@@ -40,7 +40,7 @@ class HubFile:
     name: str
     size: int
     digest: str
-    kind: str
+    kind: Literal["sha256", "git"]
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ def fetch(listing: Listing, tell: Tell = lambda line: None) -> None:
 def _is_good(path: Path, file: HubFile) -> bool:
     if not path.is_file() or path.stat().st_size != file.size:
         return False
-    return not file.digest or file_digest(path, "sha256" if file.kind == "sha256" else "git") == file.digest
+    return not file.digest or file_digest(path, file.kind) == file.digest
 
 
 def _single(part: Path, weight: Weight) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.actors.serving import head_server
 from torus_ray.audio import Clip, encode
 from torus_ray.engine.hosting import HeadServer
 from torus_ray.heads import (
@@ -16,53 +17,14 @@ from torus_ray.heads import (
     EditRequest,
     GenerateRequest,
     Question,
-    Request,
-    request_to_wire,
 )
-
-ACTORS = Path(__file__).parents[3] / "actors"
 
 
 def serve(
     folder: str, class_name: str, weights: Path, heads: Mapping[str, Mapping[str, Any]], **settings: Any
 ) -> HeadServer:
     """heads: operation -> its settings."""
-    host = {"device": "cpu", "threads": 1, "gpu_share": 0.0, "weights": {"model": str(weights)}}
-    return HeadServer(
-        {
-            "folder": str(ACTORS / folder),
-            "module": "adapter",
-            "class_name": class_name,
-            "settings": {"dtype": "float32", **settings},
-            "heads": dict(heads),
-            "style": "batch",
-            "bits": 16,
-            "host": host,
-        }
-    )
-
-
-def results(server: HeadServer, *requests: Request) -> list[dict[str, Any]]:
-    """What each request of one batch came to."""
-    answer = server.handle(requests[0].operation, [request_to_wire(request) for request in requests])
-    assert "error" not in answer, answer["error"]["traceback"]
-    found: list[dict[str, Any]] = answer["results"]
-    return found
-
-
-def reply(server: HeadServer, request: Request) -> dict[str, Any]:
-    """The reply to a request that alone is served."""
-    (result,) = results(server, request)
-    assert result["status"] == "ok", result
-    given: dict[str, Any] = result["reply"]
-    return given
-
-
-def reason(server: HeadServer, request: Request) -> str:
-    """Why a request is refused."""
-    (result,) = results(server, request)
-    assert result["status"] == "refused", result
-    return str(result["reason"])
+    return head_server(folder, class_name, {"model": weights}, heads, {"dtype": "float32", **settings})
 
 
 def noise(seconds: float = 1.0, rate_hz: int = 16_000, channels: int = 1, seed: int = 0) -> bytes:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.actors.hf.served import ACTORS
 from tests.actors.hf.tiny_generators import GENERATORS
 from tests.actors.hf.tiny_listeners import LISTENERS, SPECIAL, VOCABULARY, WORDS
 from tests.actors.hf.tiny_omni import OMNI
+from tests.actors.serving import ACTORS
 from torus_ray.contract import check_host
 from torus_ray.engine.hosts import HostPlan
 from torus_ray.engine.inline import InlineExecutor

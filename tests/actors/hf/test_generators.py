@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import transformers
 
-from tests.actors.hf.served import ACTORS, edit, generate, noise, reason, reply, results, serve
+from tests.actors.hf.served import edit, generate, noise, serve
 from tests.actors.hf.tiny_generators import GENERATORS, RATE_HZ
+from tests.actors.serving import ACTORS, reason, reply, results
 from torus_ray.audio import decode
 from torus_ray.engine.hosting import HeadServer
 from torus_ray.systems import read_card

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.actors.hf.served import ACTORS, answer, caption, generate, noise, reason, reply, serve, silence
+from tests.actors.hf.served import answer, caption, generate, noise, serve, silence
 from tests.actors.hf.tiny_listeners import LISTENERS, VOCABULARY
 from tests.actors.hf.tiny_omni import OMNI
+from tests.actors.serving import ACTORS, reason, reply
 from torus_ray.engine.hosting import HeadServer
 from torus_ray.systems import read_card
 
@@ -246,7 +247,3 @@ def test_the_cards_are_greedy_and_of_their_kind(card: str, kind: str) -> None:
     assert kind in MADE, "what a card claims is run here"
     for operation in ("answer", "caption"):
         assert host.card.heads[operation].settings["do_sample"] is False
-
-
-def test_the_shared_file_is_the_same_in_both_folders() -> None:
-    assert len({(ACTORS / folder / "checkpoint.py").read_bytes() for folder in ("hf_listeners", "hf_generators")}) == 1

@@ -16,6 +16,7 @@ from tests.engine.conftest import ray_address, ray_cluster  # noqa: F401
 from tests.engine.systems import canary_bank
 from torus_ray.cli.run import choose_systems
 from torus_ray.engine.environments import EnvironmentSpec
+from torus_ray.engine.opening import Opening
 from torus_ray.engine.session import RunOptions, RunResult, run_system
 from torus_ray.protocol.graph import Arm
 from torus_ray.store.manifest import read_manifest
@@ -97,7 +98,7 @@ def test_three_models_in_three_environments_are_one_system(
     assert composed.edit_modes == ("native", "self-caption")
     bank = canary_bank(tmp_path / "bank", tests=3)
     told: list[str] = []
-    options = RunOptions(tmp_path / "results", tests=bank.tests, arms=ARMS, address=ray_address)
+    options = RunOptions(tmp_path / "results", tests=bank.tests, arms=ARMS, opening=Opening(address=ray_address))
     result = run_system(tiny(composed, environments), bank, options, tell=told.append)
     for arm, operations in {"native": {"generate", "edit"}, "self-caption": {"generate"}}.items():
         renders = current_rows(result.runs[arm], "renders")

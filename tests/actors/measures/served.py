@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tests.actors.serving import head_server, reason, reply, results
 from torus_ray.audio import Clip, encode
-from torus_ray.engine.hosting import HeadServer
-from torus_ray.heads import MeasureRequest, request_to_wire
+from torus_ray.heads import MeasureRequest
 
-ACTORS = Path(__file__).parents[3] / "actors"
 FORMATS = [(rate, channels, bits) for rate in (16_000, 44_100, 48_000) for channels in (1, 2) for bits in (16, 24)]
 """One clip at every rate, in one and two channels, of 16-bit and of 24-bit samples (as floats are kept)."""
 
@@ -22,38 +21,15 @@ class Served:
     """One head in this process, asked as a host is asked."""
 
     def __init__(self, folder: str, class_name: str, weights: Mapping[str, Path], **settings: Any) -> None:
-        host = {
-            "device": "cpu",
-            "threads": 1,
-            "gpu_share": 0.0,
-            "weights": {name: str(path) for name, path in weights.items()},
-        }
-        self.server = HeadServer(
-            {
-                "folder": str(ACTORS / folder),
-                "module": "adapter",
-                "class_name": class_name,
-                "settings": settings,
-                "heads": {"measure": {}},
-                "style": "batch",
-                "bits": 16,
-                "host": host,
-            }
-        )
+        self.server = head_server(folder, class_name, weights, {"measure": {}}, settings)
 
     def batch(self, measure: str, clips: Sequence[bytes]) -> list[dict[str, Any]]:
-        """The results of one batch; what each says of its status stands in it. Raises what the batch raised."""
-        requests = [MeasureRequest(str(at), measure, clip, 0) for at, clip in enumerate(clips)]
-        answer = self.server.handle("measure", [request_to_wire(request) for request in requests])
-        assert "error" not in answer, answer["error"]["traceback"]
-        results: list[dict[str, Any]] = answer["results"]
-        return results
+        """The results of one batch."""
+        return results(self.server, *(_asked(measure, clip, str(at)) for at, clip in enumerate(clips)))
 
     def values(self, measure: str, clip: bytes) -> dict[str, Any]:
         """What one clip alone gives."""
-        (result,) = self.batch(measure, [clip])
-        assert result["status"] == "ok", result
-        values: dict[str, Any] = result["reply"]["values"]
+        values: dict[str, Any] = reply(self.server, _asked(measure, clip))["values"]
         return values
 
     def numbers(self, measure: str, clip: bytes) -> Any:
@@ -61,9 +37,11 @@ class Served:
 
     def reason(self, measure: str, clip: bytes) -> str:
         """Why one clip is refused."""
-        (result,) = self.batch(measure, [clip])
-        assert result["status"] == "refused", result
-        return str(result["reason"])
+        return reason(self.server, _asked(measure, clip))
+
+
+def _asked(measure: str, clip: bytes, name: str = "0") -> MeasureRequest:
+    return MeasureRequest(name, measure, clip, 0)
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""The cards of the measuring heads, their environments, and the file that their folders share."""
+"""The cards of the measuring heads and their environments."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from torus_ray.metrics.table import convention_of
 from torus_ray.report.makers import MAKERS
 from torus_ray.systems import load_system, with_measures
 
-ACTORS = Path(__file__).parents[3] / "actors"
 CARDS = ("whisper-large-v3", "clap", "passt", "vggish", "clap.laion", "fad.gudgud96")
-FOLDERS = ("whisper", "clap", "passt", "vggish", "parity")
 
 
 @pytest.mark.parametrize("name", CARDS)
@@ -50,14 +48,3 @@ def test_all_may_be_taken_together_with_the_embedded_ones() -> None:
 def test_the_columns_are_those_of_the_conventions(convention: str, measure: str, column: str) -> None:
     assert convention_of(column).name == convention
     assert convention_of(column).column(measure) == column
-
-
-def test_the_shared_file_is_the_same_in_every_folder() -> None:
-    assert len({(ACTORS / folder / "measuring.py").read_bytes() for folder in FOLDERS}) == 1
-
-
-def test_adapters_import_nothing_of_ours_but_heads_and_audio() -> None:
-    for folder in FOLDERS:
-        for file in (ACTORS / folder).glob("*.py"):
-            ours = {line.split()[1] for line in file.read_text().splitlines() if "from torus_ray" in line}
-            assert ours <= {"torus_ray.heads", "torus_ray.audio"}, file

@@ -15,6 +15,7 @@ from tests.actors.measures.environments import REPOSITORY, make, variables
 from tests.engine.conftest import ray_address, ray_cluster  # noqa: F401
 from tests.engine.systems import SIMULATED, canary_bank, host, system, table
 from torus_ray.cli.measuring import write_numbers
+from torus_ray.engine.opening import Opening
 from torus_ray.engine.session import RunOptions, measure_runs, run_system
 from torus_ray.protocol.graph import Arm
 from torus_ray.store.manifest import read_manifest
@@ -43,7 +44,7 @@ HEADS = (
         "passt",
         "metrics-passt",
         "test_passt:weights",
-        settings={"network": {"embed_dim": 24, "depth": 1, "num_heads": 2}},
+        settings={"network": PASST},
     ),
     Tiny("vggish", "metrics-vggish", "test_vggish:weights"),
     Tiny("fad.gudgud96", "metrics-parity", "test_parity:hub_folder", weights=("hub",)),
@@ -101,7 +102,7 @@ def test_all_heads_measure_a_run_as_its_clips_appear(
     fake = system(tmp_path, {"toy": host(adapter=f"{SIMULATED}:Simulated", settings={"clip_s": 2.0, "noise": True})})
     told: list[str] = []
     options = RunOptions(
-        tmp_path / "results", tests=bank.tests, arms=ARMS, address=ray_address, reference="toy/self-caption"
+        tmp_path / "results", bank.tests, ARMS, opening=Opening(address=ray_address), reference="toy/self-caption"
     )
     result = run_system(
         with_measures(fake, heads), bank, options, tell=told.append, conclude=write_numbers(told.append)

@@ -12,7 +12,8 @@ import torch
 import whisper
 
 from actors.whisper.measuring import hear
-from tests.actors.measures.served import ACTORS, FORMATS, Served, clip, opposite, silent, stored, wave
+from tests.actors.measures.served import FORMATS, Served, clip, opposite, silent, stored, wave
+from tests.actors.serving import ACTORS
 from torus_ray.heads import MeasureRequest
 
 MEASURE = "whisper-large-v3"

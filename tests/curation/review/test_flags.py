@@ -34,7 +34,7 @@ def gate_records(path: Path, rule: Any) -> list[dict[str, Any]]:
             jobs = [Job(test, "edit", question, bank.card.order_seed, shift) for shift in range(6)]
             letters = ["ABCDEF"[job.options.index(question.answer)] if role == "muted" else "" for job in jobs]
             heard = [Heard(letter if said else None, None if said else "cut connection") for letter in letters]
-            found[solver] = verdict(jobs, heard, round_=0, solver=solver, kind="chat", model="m-1")
+            found[solver] = verdict(jobs, heard, round_=0, solver=solver, kind="chat", model="m-1", threshold=0.9)
         verdicts[test.id, "edit", question.id] = found
     repairs = {(test.id, "edit", test.stages.edit.questions[0].id): [Repair(1, "ok"), Repair(2, "ok")]}
     return GateResult(bank, verdicts, verdicts, repairs, rule).flags()  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ import pytest
 from tests.curation.review.sample import FIRST, SECOND, Caller, desk_served, make_bank, make_results, process_served
 from torus_ray.bank.load import load_bank
 from torus_ray.cli import _run
+from torus_ray.curation.review import server as server_module
 from torus_ray.curation.review.log import LOG_FILE, read_log
 from torus_ray.curation.review.server import TOKEN_HEADER, host_allowed
 
@@ -40,7 +41,10 @@ def listening(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
 
 
 def test_page_and_list(caller: Caller) -> None:
-    for path, kind in (("/", "text/html"), ("/review.css", "text/css"), ("/review.js", "text/javascript")):
+    page = Path(server_module.__file__).with_name("page")
+    scripts = [(f"/{file.name}", "text/javascript") for file in page.glob("*.js")]
+    assert ("/review.js", "text/javascript") in scripts
+    for path, kind in (("/", "text/html"), ("/review.css", "text/css"), *scripts):
         got = caller.get(path)
         assert (got.status, got.headers["content-type"]) == (200, f"{kind}; charset=utf-8")
         assert b"http://" not in got.body.replace(b"http://www.w3.org/2000/svg", b"")
@@ -60,7 +64,8 @@ def test_a_test_whole(caller: Caller) -> None:
     assert question["answer"] in question["options"]
     assert sorted(told["shown"]["edit"][0]) == list(range(6))
     assert (told["history"], told["clips"]["edit"]) == ([], [])
-    assert caller.get("/api/tests/nothing-like-it").status == 404
+    got = caller.get("/api/tests/nothing-like-it")
+    assert (got.status, got.json["error"]) == (404, "the bank has no test 'nothing-like-it'")
 
 
 def test_what_the_checks_find_is_told_at_its_question(bank: Path) -> None:

@@ -14,8 +14,9 @@ import pytest
 
 from tests.curation.review.sample import FIRST, SECOND, make_bank
 from torus_ray.bank.load import BankError, load_bank
+from torus_ray.curation.folders import file_bytes
 from torus_ray.curation.review import desk as desk_module
-from torus_ray.curation.review.desk import Conflict, Desk, Refused, file_bytes
+from torus_ray.curation.review.desk import Conflict, Desk, Refused
 from torus_ray.curation.review.log import LOG_FILE, read_log
 from torus_ray.curation.review.verdicts import Verdict, from_line, to_line
 from torus_ray.errors import InputError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-import gzip
 import hashlib
 import json
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Any
 
 from torus_ray.bank.check import Finding, check_bank
-from torus_ray.bank.digest import canonical_json
 from torus_ray.bank.files import read_document
-from torus_ray.bank.load import CARD_FILE, Bank, BankError, Problem, from_snapshot, load_bank
+from torus_ray.bank.load import CARD_FILE, Bank, BankError, Problem, load_bank, read_test
 from torus_ray.bank.schema import BankCard, Test
+from torus_ray.curation.folders import file_bytes
 from torus_ray.curation.review.log import VerdictLog
 from torus_ray.curation.review.verdicts import (
     Decision,
@@ -35,6 +35,10 @@ LONGEST_NAME, LONGEST_REASON = 60, 2000
 
 class Conflict(InputError):
     """The test's file is not the one that was judged: nothing was written."""
+
+
+class NoTest(InputError):
+    """The bank had no test of that id when it was opened."""
 
 
 class Refused(InputError):
@@ -72,8 +76,8 @@ class Desk:
     def __init__(self, bank: Path) -> None:
         if not (bank / CARD_FILE).is_file():
             load_bank(bank)  # says what is missing, and makes no log in a folder that is no bank
-        self._log = VerdictLog(bank)
-        try:
+        with contextlib.ExitStack() as held:
+            self._log = held.enter_context(VerdictLog(bank))
             for temp in bank.glob(f"{TEMP_PREFIX}*"):  # of a killed server; readers would take it for a test
                 temp.unlink()
             loaded = load_bank(bank)
@@ -81,9 +85,7 @@ class Desk:
             self._verdicts = by_test(self._log.verdicts)
             self._redo()
             self._sheets = {test.id: self._read(test.id) for test in loaded.tests}
-        except BaseException:
-            self._log.close()
-            raise
+            held.pop_all()
 
     def close(self) -> None:
         self._log.close()
@@ -104,8 +106,14 @@ class Desk:
         return tuple(self._sheets.values())
 
     def sheet(self, test_id: str) -> Sheet:
-        """One test, read from its file now. Raises KeyError for an id that the bank had not when it was opened."""
-        self._sheets[test_id]
+        """One test, read from its file now. Raises NoTest."""
+        if test_id not in self._sheets:
+            raise NoTest(
+                f"the bank has no test {test_id!r}",
+                where=str(self.path),
+                expected="a test that was there when the server was started",
+                mend="start the server again if it is new",
+            )
         self._sheets[test_id] = self._read(test_id)
         return self._sheets[test_id]
 
@@ -126,7 +134,7 @@ class Desk:
         """Make a verdict durable, in the log and in the test's file, and return the test as it is then.
 
         version: of the sheet that was judged. edited: the whole test as the reviewer wants it; another id is refused,
-        and its provenance stays what it is. Raises KeyError (no such test), Conflict, Refused, BankError (the edited
+        and its provenance stays what it is. Raises NoTest, Conflict, Refused, BankError (the edited
         test is not valid: all problems with their JSON paths) and OSError, in each case with nothing changed.
         """
         name, why = _name(reviewer), (reason or "").strip()
@@ -164,18 +172,6 @@ class Desk:
         before.append(verdict)
         return self.sheet(test_id)
 
-    def parse(self, file: str, data: bytes) -> Test:
-        """A test from JSON, by every rule of the bank for one test. Raises BankError."""
-        # A raw line break can only stand between the tokens of JSON, where a space does as well.
-        line = data.replace(b"\n", b" ").replace(b"\r", b" ") or b" "
-        card = canonical_json(self.card.model_dump())
-        try:
-            (test,) = from_snapshot(gzip.compress(card + b"\n" + line, compresslevel=0)).tests
-        except BankError as error:
-            problems = [Problem(file, p.message, p.expected, p.mend, p.at) for p in error.problems]
-            raise BankError(file, problems, "test") from error
-        return test
-
     def _edited(self, test: Test, edited: Mapping[str, Any] | None) -> Test:
         if edited is None:
             raise Refused("test", "an edit without a test", expected="the whole test", mend="send it as `test`")
@@ -183,7 +179,7 @@ class Desk:
             mend = f"write {test.id} there again; a test gets another id by another file's name, outside the review"
             raise Refused("id", "the id of a test cannot be changed here", expected=test.id, mend=mend)
         own = {"id": test.id, "provenance": test.provenance.model_dump(mode="json")}
-        found = self.parse(f"{test.id}.json", json.dumps({**edited, **own}).encode())
+        found = read_test(f"{test.id}.json", json.dumps({**edited, **own}).encode())
         if content_hash(found) == content_hash(test):
             mend = "change something, or leave the edit"
             raise Refused("test", "nothing was changed (provenance apart)", expected="a test that differs", mend=mend)
@@ -206,7 +202,7 @@ class Desk:
             return Sheet(test_id, "", None, (problem,), (), Standing("changed"), b"", stamp)
         version = _sha256(data)
         try:
-            test = self.parse(path.name, data)
+            test = read_test(path.name, data)
             if test.id != test_id:
                 message = f"the file's name does not fit the id {test.id!r} in it"
                 raise BankError(path.name, [Problem(path.name, message, test_id, "change the id back", "id")])
@@ -240,13 +236,8 @@ class Desk:
                 continue
             data = read_document(path)
             if _sha256(data) == last.file_before:
-                test = self.parse(path.name, json.dumps(last.test).encode() if last.test else data)
+                test = read_test(path.name, json.dumps(last.test).encode() if last.test else data)
                 self._write(test_id, file_bytes(_verified(test, last.verified_by)), last.file_before)
-
-
-def file_bytes(test: Test) -> bytes:
-    """A test's file as the bank writes it: two spaces of indent, fields in the schema's order, a newline at the end."""
-    return (json.dumps(test.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n").encode()
 
 
 def _verified(test: Test, names: str | None) -> Test:
@@ -255,7 +246,7 @@ def _verified(test: Test, names: str | None) -> Test:
 
 
 def _findings(card: BankCard, test: Test) -> tuple[Finding, ...]:
-    return tuple(found for found in check_bank(Bank(card, (test,), "")).findings if found.test)
+    return tuple(found for found in check_bank(Bank(card, (test,))).findings if found.test)
 
 
 def _name(reviewer: str) -> str:

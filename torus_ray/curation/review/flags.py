@@ -12,11 +12,9 @@ from typing import Any
 from torus_ray.bank.check import Finding
 from torus_ray.bank.digest import question_hash
 from torus_ray.bank.schema import STAGES, Test
+from torus_ray.curation.folders import FLAGS_FILE
 
 logger = logging.getLogger(__name__)
-
-FLAGS_FILE = "flags.jsonl"
-"""In the bank's folder, written by `torus bank gate`: a record a question."""
 
 
 @dataclass(frozen=True)

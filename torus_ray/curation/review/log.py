@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Callable
@@ -36,16 +37,15 @@ class VerdictLog:
                 expected="a bank in a folder that you may write to",
                 mend="copy the bank to a folder of your own and review it there",
             ) from error
-        try:
+        with contextlib.ExitStack() as held:
+            held.callback(self.close)
             self._lock()
             data = self._path.read_bytes()
             self.verdicts = _parse(self._path, data)
             # What a killed writer left behind its last newline was never called saved.
             self._cut(data.rfind(b"\n") + 1)
             fsync_folder(bank)
-        except BaseException:
-            self.close()
-            raise
+            held.pop_all()
 
     def append(self, verdict: Verdict, carry_out: Callable[[], None]) -> None:
         """Make the verdict durable, then do what it says. If either fails with OSError, the log is as it was before."""

@@ -1,4 +1,4 @@
-"""The page and its five addresses, on loopback unless told otherwise. What it decides lies in `desk`, not here."""
+"""The page and its addresses, on loopback unless told otherwise. What it decides lies in `desk`, not here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aiohttp import web
 
 from torus_ray.bank.load import BankError
 from torus_ray.curation.review.clips import ArmClips
-from torus_ray.curation.review.desk import Conflict, Desk, Refused
+from torus_ray.curation.review.desk import Conflict, Desk, NoTest, Refused
 from torus_ray.curation.review.payload import bank_payload, problems_payload, test_payload
 from torus_ray.curation.review.verdicts import DECISIONS
 from torus_ray.errors import InputError
@@ -31,11 +31,7 @@ LARGEST_BODY = 1 << 20
 """Bytes of a request: the largest test is some 20 KB."""
 
 _PAGE = Path(__file__).with_name("page")
-_FILES = {
-    "/": ("review.html", "text/html"),
-    "/review.css": ("review.css", "text/css"),
-    "/review.js": ("review.js", "text/javascript"),
-}
+_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "media-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -76,8 +72,10 @@ def make_app(review: Review) -> web.Application:
     app = web.Application(middlewares=[_guard], client_max_size=LARGEST_BODY)
     app[REVIEW] = review
     app.on_response_prepare.append(_add_headers)
-    for path, (name, kind) in _FILES.items():
-        app.router.add_get(path, _page_file(_PAGE.joinpath(name).read_bytes(), kind))
+    for suffix, kind in _KINDS.items():
+        for file in _PAGE.glob(f"*{suffix}"):
+            path = "/" if suffix == ".html" else f"/{file.name}"
+            app.router.add_get(path, _page_file(file.read_bytes(), kind))
     app.router.add_get("/api/bank", _bank)
     app.router.add_get("/api/tests/{test}", _test)
     app.router.add_post("/api/tests/{test}/verdicts", _verdict)
@@ -153,6 +151,8 @@ async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         return await handler(request)
     except web.HTTPException as error:
         return _error(error.status, error.reason, "")
+    except NoTest as error:
+        return _error(404, error.message, error.mend)
     except Conflict as error:
         return _error(409, error.message, error.mend)
     except (Refused, BankError) as error:
@@ -193,10 +193,7 @@ async def _test(request: web.Request) -> web.StreamResponse:
     def look() -> dict[str, Any]:
         return test_payload(review.desk, review.arms, review.desk.sheet(test))
 
-    try:
-        return _json(await review.asked(look))
-    except KeyError:
-        return _no_test(test)
+    return _json(await review.asked(look))
 
 
 async def _verdict(request: web.Request) -> web.StreamResponse:
@@ -225,10 +222,7 @@ async def _verdict(request: web.Request) -> web.StreamResponse:
         )
         return test_payload(review.desk, review.arms, sheet)
 
-    try:
-        return _json(await review.asked(judge))
-    except KeyError:
-        return _no_test(test)
+    return _json(await review.asked(judge))
 
 
 async def _clip(request: web.Request) -> web.StreamResponse:
@@ -239,10 +233,6 @@ async def _clip(request: web.Request) -> web.StreamResponse:
     if path is None or not path.is_file():
         return _error(404, "there is no such clip", "" if path is None else f"its file is gone: {path}")
     return web.FileResponse(path, headers={"Content-Type": "audio/flac"})
-
-
-def _no_test(test: str) -> web.Response:
-    return _error(404, f"the bank has no test {test!r}", "start the server again if it is new")
 
 
 def _json(told: dict[str, Any], status: int = 200) -> web.Response:

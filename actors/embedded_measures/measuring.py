@@ -1,0 +1,1 @@
+../shared/measuring.py
