@@ -50,6 +50,17 @@ class Refused(Exception):
         self.reason = reason
 
 
+class HeadStop(Exception):
+    """Raised by a head that can serve no request any more (a wrong key, a spent budget, a dead server).
+
+    The run stops there and says what, where, what was expected and the mend; the same command goes on from there.
+    """
+
+    def __init__(self, what: str, where: str, expected: str, mend: str) -> None:
+        super().__init__(f"{what}\n  where: {where}\n  expected: {expected}\n  mend: {mend}")
+        self.told = {"what": what, "where": where, "expected": expected, "mend": mend}
+
+
 # --- replies ----------------------------------------------------------------------------------------------------------
 
 

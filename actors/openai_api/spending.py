@@ -8,13 +8,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
 
+from torus_ray.heads import HeadStop
 
-class Stopped(RuntimeError):
-    """No request makes sense any more (a wrong key, a spent budget, a dead server); says what, where, what was
-    expected and the mend."""
 
-    def __init__(self, what: str, where: str, expected: str, mend: str) -> None:
-        super().__init__(f"{what}\n  where: {where}\n  expected: {expected}\n  mend: {mend}")
+class Stopped(HeadStop):
+    """No request makes sense any more: a wrong key, a spent budget, a dead server."""
 
 
 @dataclass(frozen=True)

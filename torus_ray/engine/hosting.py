@@ -113,6 +113,8 @@ class HeadServer:
             answer: Dict[str, Any] = {"results": self._results(requests, replies)}
         except heads.Refused as refusal:
             answer = self._refused(refusal, len(wires))
+        except heads.HeadStop as stop:
+            answer = {"error": describe_error(stop), "stop": dict(stop.told)}
         except (Exception, SystemExit) as error:  # a library that wants to leave must not take the host with it
             answer = {"error": describe_error(error)}
         return self._timed(answer, started, cpu)
@@ -126,6 +128,8 @@ class HeadServer:
             answer: Dict[str, Any] = {"results": self._results(requests, replies)}
         except heads.Refused as refusal:
             answer = self._refused(refusal, len(wires))
+        except heads.HeadStop as stop:
+            answer = {"error": describe_error(stop), "stop": dict(stop.told)}
         except (Exception, SystemExit) as error:  # a library that wants to leave must not take the host with it
             answer = {"error": describe_error(error)}
         return self._timed(answer, started, cpu)

@@ -21,7 +21,7 @@ from typing import Any
 from torus_ray.engine.dispatch import MAX_ERRORS
 from torus_ray.engine.hosting import HeadServer, describe_error
 from torus_ray.engine.hosts import HostPlan
-from torus_ray.protocol.executor import HOST_DOWN, Attempt, Call, EngineStop, HostState, Outcome
+from torus_ray.protocol.executor import HOST_DOWN, Attempt, Call, EngineStop, HostState, Outcome, head_stop
 
 
 class _Overdue(BaseException):
@@ -120,6 +120,13 @@ class InlineExecutor:
             for name in ("started_at", "ended_at", "cpu_s", "pid"):
                 setattr(attempt, name, answer[name])
             attempt.returned_at = time.time()
+            if "stop" in answer:
+                stop = head_stop(call.host, answer["stop"])
+                if not plan.spec.background:
+                    raise stop
+                self._tell(f"{stop.message}; the run goes on without it, {stop.mend}")
+                self._down[call.host] = stop.message
+                return self._run(call)
             if "error" in answer:
                 error = answer["error"]
                 for name in ("kind", "message", "traceback", "stderr_tail"):

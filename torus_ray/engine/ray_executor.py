@@ -23,7 +23,7 @@ from torus_ray.engine.cluster import Cluster
 from torus_ray.engine.dispatch import Job
 from torus_ray.engine.hosts import GIB, HostPlan, replicas_that_fit, unfit
 from torus_ray.engine.pools import Batch, Pool, Replica
-from torus_ray.protocol.executor import HOST_DOWN, Attempt, Call, EngineStop, HostState, Outcome
+from torus_ray.protocol.executor import HOST_DOWN, Attempt, Call, EngineStop, HostState, Outcome, head_stop
 
 TICK_S = 0.5
 """How often deadlines and Ray's own processes are looked at while nothing happens."""
@@ -37,6 +37,8 @@ MEMORY_SHARE = 0.8
 ROOM_OF_NOBODY = 1_000
 """Calls taken at once for a host that is down: they come back as they are."""
 STOP_S = 10.0
+LAST_REPLIES_S = 30.0
+"""How long what is under way is waited for when a head has said that it can serve nothing any more."""
 STUCK_S = 60.0
 
 _Event = tuple[int, Pool | None, Replica | None, Batch | None, "Future[Any] | None"]
@@ -65,6 +67,7 @@ class RayExecutor:
         self._pools: dict[str, Pool] = {}
         self._finished: list[Outcome] = []
         self._down: dict[str, str] = dict(down or {})
+        self._halt: tuple[EngineStop, float] | None = None
         self._described: dict[str, Mapping[str, Any]] = {}
         self._idle_deaths: dict[str, int] = {}
         self._generation = 0
@@ -85,6 +88,8 @@ class RayExecutor:
         return dict(self._described)
 
     def room(self, host: str) -> int:
+        if self._halt:
+            return 0
         return self._pools[host].room() if host in self._pools else ROOM_OF_NOBODY
 
     def submit(self, calls: Sequence[Call]) -> None:
@@ -99,6 +104,7 @@ class RayExecutor:
     def collect(self, timeout_s: float) -> list[Outcome]:
         end = time.monotonic() + timeout_s
         while not self._finished:
+            self._raise_when_quiet()
             left = end - time.monotonic()
             event = self._next_event(min(TICK_S, max(0.0, left)))
             self._handle(event)
@@ -162,6 +168,23 @@ class RayExecutor:
     def _nobody(self, job: Job) -> Outcome:
         why = self._down[job.call.host]
         return Outcome(job.call, "failed", reason=HOST_DOWN, message=why, attempts=job.attempts)
+
+    def _halted(self, pool: Pool, stop: EngineStop, batch: Batch) -> None:
+        """A head can serve nothing any more: nothing new begins, and the run ends when what is under way is back."""
+        if pool.plan.spec.background:
+            self._do_without(pool, stop, [batch])
+        elif self._halt is None:
+            self._halt = (stop, time.monotonic() + LAST_REPLIES_S)
+            for each in self._pools.values():
+                each.queue.drain()
+
+    def _raise_when_quiet(self) -> None:
+        if self._halt is None:
+            return
+        stop, ends_at = self._halt
+        under_way = any(pool.in_flight() for pool in self._pools.values() if not pool.plan.spec.background)
+        if not under_way or time.monotonic() > ends_at:
+            raise stop
 
     # --- events ---------------------------------------------------------------------------------------------------
 
@@ -228,6 +251,9 @@ class RayExecutor:
                     Attempt(len(job.attempts) + 1, result["status"], batch=len(batch.jobs), **fields, **told)
                 )
             self._finished += dispatch.outcomes_of(batch.jobs, answer["results"])
+            return
+        if "stop" in answer:
+            self._halted(pool, head_stop(pool.plan.name, answer["stop"]), batch)
             return
         dispatch.record(batch.jobs, "failed", {**fields, **error})
         if error["kind"] == "BadReply" and len(batch.jobs) > 1:

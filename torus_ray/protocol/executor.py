@@ -25,6 +25,12 @@ class EngineStop(TorusError):
     exit_code = 3
 
 
+def head_stop(host: str, told: Mapping[str, str]) -> EngineStop:
+    """The end of a run whose head said that it can serve nothing any more (heads.HeadStop)."""
+    what = f"host {host!r}: {told['what']}"
+    return EngineStop(what, where=told["where"], expected=told["expected"], mend=told["mend"])
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request for one host.
