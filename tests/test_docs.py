@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,11 @@ from torus_ray.cli.app import app
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@cache
+def command_tree() -> Any:
+    return typer.main.get_command(app)  # of typer's own click, not of the package
 
 
 def commands() -> list[tuple[str, str]]:
@@ -33,7 +37,7 @@ def commands() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "line"), commands())
 def test_a_command_of_the_docs_is_understood(page: str, line: str) -> None:
-    command: Any = typer.main.get_command(app)  # of typer's own click, not of the package
+    command = command_tree()
     words = shlex.split(line)[1:]
     while hasattr(command, "commands") and words and not words[0].startswith("-"):
         name = words.pop(0)
@@ -53,19 +57,14 @@ def test_links_of_the_docs_lead_somewhere(page: Path) -> None:
     assert not missing
 
 
-def test_the_example_model_goes_through_the_whole_protocol(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "torus_ray.cli", "run", "--inline", "--json", "--limit", "2"]
+def test_the_example_model_goes_through_the_whole_protocol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
     model = f"{ROOT / 'docs' / 'examples' / 'my_model.py'}:MyModel"
-    done = subprocess.run(
-        [*command, "--model", model, "--results", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        cwd=ROOT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    (system,) = json.loads(done.stdout)["systems"]
+    words = ["run", "--inline", "--json", "--limit", "2", "--model", model, "--results", str(tmp_path)]
+    assert _run(words) == 0
+    (system,) = json.loads(capsys.readouterr().out)["systems"]
     assert system["units"] == {"ok": system["computed"]}
     assert set(system["runs"]) == {"native", "self-caption"}
     (line,) = (line for _, line in commands() if line.startswith("torus show /tmp/trying"))

@@ -46,26 +46,27 @@ __all__ = ["__version__", "load", *sorted(_HOMES)]
 
 
 def load(run: str | Path) -> dict[str, polars.DataFrame]:
-    """The current rows of a run folder, ``results/<bank>@<hash8>/<system>/<arm>/``: a Polars frame for each table.
+    """The current rows of a run folder, ``results/<bank>@<hash8>/<system>/<arm>/``, or of its s3:// URI: a Polars
+    frame for each table.
 
     Also while the run is being made, and from one that was stopped; a table without rows has its typed columns.
     Unknown values are null. Raises errors.InputError where the folder is no run, with the runs below it.
     """
-    from pathlib import Path
-
     from torus_ray.errors import InputError
     from torus_ray.store.layout import find_runs
     from torus_ray.store.manifest import read_manifest
+    from torus_ray.store.mirror import local_folder, look_into, named
     from torus_ray.store.reader import current_rows
     from torus_ray.store.tables import TABLES
 
-    folder = Path(run)
+    folder = local_folder(run)
+    look_into(folder)
     if read_manifest(folder) is None:
         below = find_runs(folder)
-        near = ", ".join(map(str, below[:5])) + (f" and {len(below) - 5} more" if len(below) > 5 else "")
+        near = ", ".join(map(named, below[:5])) + (f" and {len(below) - 5} more" if len(below) > 5 else "")
         raise InputError(
-            f"{folder} is no run, but {len(below)} lie below it" if below else f"no run at {folder}",
-            where=str(folder.absolute()),
+            f"{named(folder)} is no run, but {len(below)} lie below it" if below else f"no run at {named(folder)}",
+            where=named(folder.absolute()),
             expected=f"one run folder: {near}" if below else "a run folder: it holds run.json",
             mend="load them one by one" if below else "check the path; `torus run` prints it",
         )

@@ -7,7 +7,7 @@ import random
 import re
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Set, Tuple
 from urllib.parse import urlsplit, urlunsplit
 
 from torus_ray.heads import Refused
@@ -17,7 +17,7 @@ from .spending import Budget, Ledger, Prices, Stopped, Usage, tokens
 from .throttle import Throttle
 
 DEAD_AFTER = 3
-"""Calls in a row that no try could save, with no success between: the server is dead."""
+"""Different calls in a row that no try could save, with no success between: the server is dead."""
 
 
 class CallFailed(RuntimeError):
@@ -66,7 +66,7 @@ class Caller:
         self._ledger, self._budget, self._prices = ledger, budget, prices
         self._throttle = Throttle(end.in_flight)
         self._chance = random.Random()
-        self._lost = 0
+        self._lost: Set[Any] = set()
         self.stopped: Optional[Stopped] = None
 
     async def ask(self, body: Mapping[str, Any], seconds: float, told: Mapping[str, Any]) -> Reply:
@@ -81,11 +81,12 @@ class Caller:
             late = f"no reply within {self._end.give_up_s:g} s, all tries and waits together"
             found = Verdict(AGAIN, "timeout", late)
         if isinstance(found, Reply):
-            self._lost = 0
+            self._lost.clear()
             return found
         verdict: Verdict = found
-        self._lost += verdict.action == AGAIN
-        if verdict.action == STOP or self._lost >= DEAD_AFTER:
+        if verdict.action == AGAIN:
+            self._lost.add(told["ask"])  # one that is tried over and over counts once
+        if verdict.action == STOP or len(self._lost) >= DEAD_AFTER:
             raise self._stop(verdict)
         if verdict.action == REFUSE:
             raise Refused(verdict.reason, verdict.message)

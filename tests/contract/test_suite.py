@@ -3,72 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.contract.batching import Batching
 from torus_ray.contract import Finding, OutOfTime, check_host
 from torus_ray.contract.material import Head, tone
-from torus_ray.engine.hosting import HeadServer
 from torus_ray.engine.hosts import HostPlan
-from torus_ray.protocol.executor import Attempt, Call, Executor, HostState, Outcome
+from torus_ray.protocol.executor import Executor, Outcome
 from torus_ray.systems import HeadCard, HostSpec, System, TextsCard, read_card
 
 ODD = Path(__file__).parent / "odd.py"
 HEADS = "generate = {}\nedit = {}\ncaption = {}\nanswer = {}\n"
-
-
-class Batching:
-    """An executor in this process that hands everything submitted to the model as one batch, and splits what raises."""
-
-    def __init__(self, plan: HostPlan) -> None:
-        self._plan = plan
-        self._calls: list[Call] = []
-
-    def start(self) -> Mapping[str, Mapping[str, Any]]:
-        self._server = HeadServer(self._plan.payload())
-        return self.described()
-
-    def described(self) -> Mapping[str, Mapping[str, Any]]:
-        return {self._plan.name: self._server.describe()}
-
-    def room(self, host: str) -> int:
-        return 100
-
-    def submit(self, calls: Sequence[Call]) -> None:
-        self._calls += calls
-
-    def collect(self, timeout_s: float) -> list[Outcome]:
-        calls, self._calls = self._calls, []
-        return self._ask(calls, []) if calls else []
-
-    def _ask(self, calls: list[Call], before: list[Attempt]) -> list[Outcome]:
-        answer = self._server.handle(calls[0].operation, [call.request for call in calls])
-        attempt = Attempt(len(before) + 1, "ok", "batching", batch=len(calls), pid=answer["pid"])
-        attempt.submitted_at, attempt.returned_at = answer["started_at"], answer["ended_at"]
-        if "error" in answer:
-            attempt.status = "failed"
-            for name in ("kind", "message", "traceback"):
-                setattr(attempt, name, answer["error"][name])
-            if len(calls) > 1:
-                return [outcome for call in calls for outcome in self._ask([call], [attempt])]
-            return [Outcome(calls[0], "failed", reason="error", message=attempt.message, attempts=[*before, attempt])]
-        results = zip(calls, answer["results"], strict=True)
-        return [
-            Outcome(call, r["status"], r.get("reply"), r.get("reason"), r.get("message"), [*before, attempt])
-            for call, r in results
-        ]
-
-    def nudge(self) -> None: ...
-
-    def states(self) -> Mapping[str, HostState]:
-        return {}
-
-    def close(self) -> None:
-        self._server.close()
 
 
 def card(folder: Path, *, fault: str = "", heads: str = HEADS, adapter: str = f"{ODD}:Odd") -> System:

@@ -27,6 +27,7 @@ def start(folder: str) -> str:
             context = ray.init(
                 address="local",
                 num_cpus=4,
+                num_gpus=2,  # there are none; Ray counts what it is told
                 include_dashboard=False,
                 object_store_memory=200 * 1024 * 1024,
                 _temp_dir=folder,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torus_ray.engine import dispatch
@@ -144,6 +144,7 @@ def test_drain_takes_all_out() -> None:
 ERROR = {"kind": "RuntimeError", "message": "no"}
 
 
+@settings(deadline=None)
 @given(size=st.integers(1, 70), data=st.data())
 def test_batches_that_raise_are_halved_until_the_guilty_are_alone(size: int, data: st.DataObject) -> None:
     guilty = data.draw(st.sets(st.integers(0, size - 1), max_size=4))

@@ -1,12 +1,15 @@
-"""What a host's actor is told, and how many replicas fit."""
+"""What a host's actor is told, and what can never be placed."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from torus_ray.engine.hosts import HostPlan, Limits, replicas_that_fit, unfit
+from torus_ray.engine.hosts import HostPlan, Limits, unfit
+from torus_ray.engine.rooms import Room
 from torus_ray.systems import HeadCard, HostCard, HostSpec
 
 
@@ -29,31 +32,44 @@ def test_threads_are_the_cpus_of_the_card_unless_the_environment_says_otherwise(
     assert plan(settings={"a": 1}).actor_environment()["env_vars"]["OMP_NUM_THREADS"] == "7"
 
 
-def test_replicas_grow_in_turn_until_something_is_used_up() -> None:
-    plans = {"g": plan("g"), "u": plan("u", replicas=1)}
-    assert replicas_that_fit(plans, cpus=4, gpus=0, memory_gb=100) == {"g": 3, "u": 1}
-    assert replicas_that_fit(plans, cpus=4, gpus=0, memory_gb=3) == {"g": 2, "u": 1}
-    big = {"g": plan("g", num_gpus=0.5), "u": plan("u", num_gpus=0.5)}
-    assert replicas_that_fit(big, cpus=64, gpus=2, memory_gb=100) == {"g": 2, "u": 2}
+def test_what_only_measures_takes_no_cpu() -> None:
+    measuring = plan(heads={"measure": HeadCard()})
+    assert (measuring.ray_cpus, measuring.wants.cpus) == (0, 0)
+    assert measuring.payload()["background"] is True
+    assert plan().payload()["background"] is False
 
 
-def test_what_only_measures_takes_no_cpu_and_what_is_left_of_the_rest() -> None:
-    measuring = {"heads": {"measure": HeadCard()}}
-    plans = {"m": plan("m", replicas=4, **measuring), "g": plan("g"), "one": plan("one", **measuring)}
-    assert plans["m"].ray_cpus == 0
-    assert replicas_that_fit(plans, cpus=2, gpus=0, memory_gb=100) == {"m": 4, "g": 2, "one": 1}
-    assert replicas_that_fit(plans, cpus=2, gpus=0, memory_gb=4) == {"m": 1, "g": 2, "one": 1}
-    assert plans["m"].payload()["background"] is True
-    assert plans["g"].payload()["background"] is False
+def test_the_model_is_told_its_share_of_one_gpu() -> None:
+    for num_gpus, share in ((0.0, 0.0), (0.25, 0.25), (1.0, 1.0), (2.0, 1.0)):
+        assert plan(num_gpus=num_gpus).payload()["host"]["gpu_share"] == share
+
+
+@pytest.mark.parametrize("num_gpus", [1.5, 2.25])
+def test_more_than_one_gpu_are_whole_ones(num_gpus: float) -> None:
+    with pytest.raises(ValidationError, match="whole GPUs"):
+        plan(num_gpus=num_gpus)
 
 
 def test_a_host_that_ray_could_never_place_is_told_before_it_waits_for_ever() -> None:
-    there = {"CPU": 2.0, "memory": 4.0 * 1024**3}
+    there = [Room(cpus=2, memory_gb=4), Room(cpus=2, memory_gb=4)]
     assert unfit(plan(), there) is None
-    told = unfit(plan(num_gpus=1), there)
+    told = unfit(plan(num_gpus=1), there[:1])
     assert told is not None
     assert "wants num_gpus = 1, this Ray has 0.0" in told.message
     assert unfit(plan(num_cpus=8, heads={"measure": HeadCard()}), there) is None
+
+
+def test_what_nodes_have_together_is_not_what_a_replica_finds() -> None:
+    one_each = [Room(8, 1, 64, "a"), Room(8, 1, 64, "b")]
+    told = unfit(plan(num_gpus=2), one_each)
+    assert told is not None
+    assert "this Ray has 1.0 on any one node" in told.message
+    apart = unfit(plan(num_gpus=1, num_cpus=4), [Room(8, 0, 64, "a"), Room(2, 1, 64, "b")])
+    assert apart is not None
+    assert "wants num_cpus = 4, num_gpus = 1, memory_gb = 1 on one node" in apart.message
+    alone = replace(plan(num_gpus=1), avoid=("a", "b"))
+    assert unfit(alone, one_each) is not None
+    assert unfit(alone, [*one_each, Room(8, 1, 64, "c")]) is None
 
 
 def test_a_head_whose_replies_depend_on_the_batch_is_sent_one_at_a_time_under_exact() -> None:

@@ -1,4 +1,4 @@
-"""What stands for the weights of a host in its identity."""
+"""What stands for the environment and the weights of a host in its identity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from tests.engine.systems import host, system
 from torus_ray.engine import identity
-from torus_ray.engine.identity import weights_digest
+from torus_ray.engine.env_spec import INHERIT
+from torus_ray.engine.identity import environment_digest, weights_digest
 
 
 def of(folder: Path, **weight: Any) -> str:
@@ -49,3 +50,16 @@ def test_weights_that_a_card_pins_are_not_read(tmp_path: Path, net: Path, monkey
         {"repo": "owner/name", "revision": "2" * 40, "files": ["model.bin"]},
     ]
     assert len({of(tmp_path, **pin) for pin in pins}) == len(pins)
+
+
+def test_what_is_installed_stands_for_an_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("site.getsitepackages", lambda: [str(tmp_path)])
+    monkeypatch.setattr("site.ENABLE_USER_SITE", False)
+    digests = [environment_digest(INHERIT)]
+    for name, version in (("one", "1.0"), ("two", "1.0"), ("two", "2.0")):
+        folder = tmp_path / f"{name}-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\nA text.\n")
+        digests += [environment_digest(INHERIT), environment_digest(INHERIT)]
+    assert digests[1::2] == digests[2::2]
+    assert len(set(digests)) == 4

@@ -187,6 +187,13 @@ def test_an_arm_against_itself_under_another_name_is_zero_and_under_its_own_a_da
     assert {own[n].reason for n in ("fad.tags", "fd.vector", "kl.clip_mean.ref_gen.tags")} == {"is_reference"}
 
 
+def test_another_run_of_the_same_arm_is_a_reference_like_any_other() -> None:
+    earlier = replace(B, name=A.name)
+    found, same = by_name(numbers(A, earlier, SAID)), by_name(numbers(A, B, SAID))
+    assert found["fd.vector"].value == pytest.approx(same["fd.vector"].value)
+    assert found["fd.vector"].value > 0
+
+
 def test_where_stage_one_is_shared_the_later_stages_stand_beside() -> None:
     chained = arm("cc", shared="bbb")
     found = numbers(chained, B, SAID)

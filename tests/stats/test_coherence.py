@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torus_ray.errors import InputError
-from torus_ray.stats.coherence import COUNTS, STATUSES, coherence
+from torus_ray.stats.coherence import COUNTS, STATUSES, coherence, coherences
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 EXPECTED: dict[str, Any] = json.loads((ORACLES / "coherence.json").read_text())["expected"]
@@ -57,6 +57,13 @@ def test_slices_of_the_oracle(by: str, answers: pl.DataFrame) -> None:
         agrees(row, expected[row[by]])
     if by == "family":
         assert found["pct"].mean() == pytest.approx(EXPECTED["macro_mean_over_families_pct"])
+
+
+def test_several_slices_at_once_are_what_each_is_alone(answers: pl.DataFrame) -> None:
+    slices = [[], ["stage"], ["audio_type", "family"], ["test"]]
+    for by, found in zip(slices, coherences(answers, slices, resamples=500), strict=True):
+        assert found.equals(coherence(answers, by, resamples=500))
+        assert found.schema[by[0]] == answers.schema[by[0]] if by else found.height == 1
 
 
 def test_crossings_add_up_and_strata_have_only_their_tests(answers: pl.DataFrame) -> None:

@@ -184,3 +184,62 @@ def test_seven_systems_on_many_tests_take_a_fraction_of_a_second() -> None:
     start = time.process_time()
     estimates(values, np.full((432, 7), 9.0), bounds=(0, 1))
     assert time.process_time() - start < 0.5
+
+
+# --- very many tests --------------------------------------------------------------------------------------------------
+
+
+def test_kinds_of_tests_give_the_intervals_of_whole_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same law, drawn otherwise: limits differ by what any two seeds differ by."""
+    rng = np.random.default_rng(4)
+    totals = rng.integers(2, 10, size=(1_200, 2)).astype(float)
+    right = rng.binomial(totals.astype(int), rng.beta(2, 3, size=(1_200, 1))).astype(float)
+    by_kind = estimates(right, totals, bounds=(0, 1), resamples=4_000)
+    monkeypatch.setattr("torus_ray.stats.intervals.MANY_TESTS", 10_000)
+    whole = estimates(right, totals, bounds=(0, 1), resamples=4_000)
+    other = estimates(right, totals, bounds=(0, 1), resamples=4_000, seed=1)
+    assert by_kind != whole
+    for found, wanted, seeded in zip(by_kind, whole, other, strict=True):
+        assert found.value == wanted.value
+        for method in ("percentile", "recommended"):
+            a, b, c = (getattr(each, method) for each in (found, wanted, seeded))
+            spread = 0.1 * b.half_width
+            assert abs(a.lo - b.lo) < spread
+            assert abs(a.hi - b.hi) < spread
+            assert abs(c.lo - b.lo) < spread, "so much do two seeds differ"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.linspace(0, 1, 1_500),
+        np.arange(1_500.0) % 1_400,
+        np.where(np.arange(1_500) % 2, -1.0, 1.0),
+        np.where(np.arange(1_500) % 2, 0.5, 1.0),
+    ],
+    ids=["no whole numbers", "as many kinds as tests", "below 0", "halves"],
+)
+def test_where_kinds_are_none_or_many_whole_resamples_are_drawn(values: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = estimates(values[:, None], np.full((1_500, 1), 2_000.0), resamples=200)
+    monkeypatch.setattr("torus_ray.stats.intervals.MANY_TESTS", 10_000)
+    assert estimates(values[:, None], np.full((1_500, 1), 2_000.0), resamples=200) == found
+
+
+def test_columns_with_kinds_and_without_stand_side_by_side() -> None:
+    rng = np.random.default_rng(6)
+    few, many = rng.integers(0, 4, 1_200).astype(float), rng.normal(5, 1, 1_200)
+    totals = np.full((1_200, 2), 9.0)
+    both = estimates(np.column_stack([few, many]), totals, resamples=300)
+    alone = [estimates(each[:, None], totals[:, :1], resamples=300)[0] for each in (few, many)]
+    for found, wanted in zip(both, alone, strict=True):
+        for method in ("percentile", "recommended"):
+            a, b = getattr(found, method), getattr(wanted, method)
+            assert (a.lo, a.hi) == pytest.approx((b.lo, b.hi), rel=1e-9)
+
+
+def test_one_test_in_very_many_that_differs_has_limits_in_bounds() -> None:
+    right = np.full(5_000, 9.0)
+    right[17] = 8
+    found = estimate(right, np.full(5_000, 9.0), bounds=(0, 1))
+    assert found.percentile
+    assert 1 - 5 / 45_000 <= found.percentile.lo < found.value < found.percentile.hi <= 1 + 1e-12

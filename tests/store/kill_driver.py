@@ -6,12 +6,21 @@ what must not be lost. TORUS_FAULT says where the process ends itself.
 
 from __future__ import annotations
 
+import os
 import queue
 import sys
 from pathlib import Path
 
 from tests.store.sample import answer, render, tone
 from torus_ray.store import LocalRunStore
+
+
+def missing_after(run: Path, units: int) -> list[int]:
+    """Finish a run without being killed; the numbers of the renders that were still to do."""
+    with LocalRunStore(run) as store:
+        have = set(store.rows("renders", ["test"])["test"])
+    main(run, units, Path(os.devnull))
+    return [number for number in range(units) if f"t{number}" not in have]
 
 
 def main(run: Path, units: int, acked: Path) -> None:

@@ -13,13 +13,18 @@ from torus_ray.audio import StoredClip
 from torus_ray.store import ClipDamaged, ClipSource
 from torus_ray.store.clips import ClipFolder, read_clip
 from torus_ray.store.layout import clip_path
+from torus_ray.store.place import FolderPlace
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[ClipFolder]:
-    clips = ClipFolder(tmp_path / "run", threads=2)
+    clips = clips_of(tmp_path / "run")
     yield clips
     clips.close()
+
+
+def clips_of(run: Path) -> ClipFolder:
+    return ClipFolder(run, FolderPlace(run))
 
 
 def keep(folder: ClipFolder, stored: StoredClip) -> str:
@@ -78,7 +83,7 @@ def test_linking_takes_over_what_is_sound_and_names_what_is_not(folder: ClipFold
     path = clip_path(source, bad.id)
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     clip_path(source, gone.id).unlink()
-    target = ClipFolder(tmp_path / "other")
+    target = clips_of(tmp_path / "other")
     linked = target.link([ClipSource(clip, str(source), sha256) for clip, sha256 in digests.items()])
     target.close()
     assert set(linked.kept) == {good.id}
@@ -98,7 +103,7 @@ def test_where_there_are_no_hard_links_a_copy_is_made(
         raise OSError("cross-device link")
 
     monkeypatch.setattr("os.link", refuse)
-    target = ClipFolder(tmp_path / "other")
+    target = clips_of(tmp_path / "other")
     target.link([ClipSource(stored.id, str(tmp_path / "run"), sha256)])
     target.close()
     assert read_clip(tmp_path / "other", stored.id, sha256) == stored.data

@@ -79,6 +79,8 @@ def read_letter(reply: str | None, options: Sequence[str]) -> Reading:
     if reply is not None and not isinstance(reply, str):
         raise InputError("the reply is no text", where=repr(reply)[:80], expected="a string, or None", mend="pass it")
     raw = (reply or "").strip()
+    if raw in _BARE:
+        return _BARE[raw]
     text, unclosed = normalise(raw)
     if unclosed:
         return Reading(None, None, "R0", "unclosed_thinking")
@@ -348,3 +350,6 @@ _PLAIN: tuple[Rule, ...] = (_only_letter, _stated, _at_start, _option_text, _one
 _LETTERS_ONLY: tuple[Rule, ...] = (_only_letter, _stated, _at_start, _one_capital, _nothing_said)
 _LOOSE: tuple[Rule, ...] = (_only_letter, _structured(_PLAIN), *_PLAIN[1:])
 _STRICT: tuple[Rule, ...] = (_only_letter, _structured(_LETTERS_ONLY), *_LETTERS_ONLY[1:])
+
+_BARE = {shown: Reading(shown.upper(), shown.upper(), "R1", None) for shown in (*LETTERS, *LETTERS.lower())}
+"""What most listeners say, read without more ado."""

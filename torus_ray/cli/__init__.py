@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 EXIT_USAGE = 2
@@ -34,15 +35,16 @@ def _run(arguments: list[str]) -> int:
 
     import typer
 
-    from torus_ray.cli.app import app
     from torus_ray.errors import TorusError
+
+    command = _command()
 
     # Many small matrices: numpy's own threads would only wait for one another (10 times as long on a busy machine).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # What stops a job (Ray's, a batch system's) ends like Ctrl-C: rows are written out, hosts ended.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = int(app(arguments, standalone_mode=False, prog_name="torus") or 0)
+        code = int(command(arguments, standalone_mode=False, prog_name="torus") or 0)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         return code
@@ -60,6 +62,16 @@ def _run(arguments: list[str]) -> int:
         # The reader of a pipe went away (`torus report | head`): nothing to say, nobody to say it to.
         sys.stderr.close()
         return 0
+
+
+@cache
+def _command() -> Any:
+    """The command tree, built from the functions' signatures once: it keeps nothing from one command to the next."""
+    import typer
+
+    from torus_ray.cli.app import app
+
+    return typer.main.get_command(app)
 
 
 def _stopped(words: list[str]) -> int:

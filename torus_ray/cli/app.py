@@ -14,6 +14,7 @@ from torus_ray.cli import (
     exchange,
     measure,
     new,
+    profile,
     reference,
     replay,
     report,
@@ -21,6 +22,7 @@ from torus_ray.cli import (
     score,
     show,
     systems,
+    trace,
     verify,
     weights,
 )
@@ -42,6 +44,8 @@ app.command("report")(report.report)
 app.command("show")(show.show)
 app.command("replay")(replay.replay)
 app.command("verify")(verify.verify)
+app.command("trace")(trace.trace)
+app.command("profile")(profile.profile)
 app.command("systems")(systems.systems)
 app.command("doctor")(systems.doctor)
 app.command("new")(new.new)

@@ -26,6 +26,8 @@ from torus_ray.report.runs import Run, open_run
 from torus_ray.store.layout import MANIFEST, bank_folder, find_runs, run_folder, write_snapshot
 from torus_ray.store.local import LocalRunStore
 from torus_ray.store.manifest import Driver, HeadInfo, RunManifest, read_manifest
+from torus_ray.store.mirror import local_folder, look_into, named, prepare
+from torus_ray.store.place import place_of
 from torus_ray.store.reader import current_rows
 from torus_ray.systems import HostCard, HostSpec, System, SystemCard, TextsCard
 
@@ -107,7 +109,8 @@ class Place:
 
     def write(self, table: str, rows: Sequence[Row], clips: Sequence[Any] = ()) -> None:
         """Make rows and clips durable, and run.json say so."""
-        write_snapshot(bank_folder(self.results, self.bank.card.name, self.bank.hash), snapshot(self.bank))
+        home = bank_folder(self.results, self.bank.card.name, self.bank.hash)
+        write_snapshot(home, snapshot(self.bank), put=place_of(home).put)
         with LocalRunStore(self.folder) as store:
             store.append(table, rows, clips=clips, urgent=True)
             store.flush()
@@ -162,14 +165,19 @@ def place(origin: Path, *, system: str | None = None, arm: str | None = None, re
     With a run and another `system` or `arm`: the run of those on the same bank, beside it. Raises InputError.
     """
     if (origin / CARD_FILE).is_file():
-        return _on_bank(load_bank(origin), (results or Path("results")).absolute(), system, arm)
+        bank = load_bank(origin)
+        there = local_folder(results or Path("results")).absolute()
+        prepare(there, bank_folder(there, bank.card.name, bank.hash))
+        return _on_bank(bank, there, system, arm)
+    origin = local_folder(origin)
+    look_into(origin)
     if not (origin / MANIFEST).is_file():
         inside = find_runs(origin)
         raise InputError(
-            f"neither a run nor a bank: {origin}",
-            where=str(origin.absolute()),
+            f"neither a run nor a bank: {named(origin)}",
+            where=named(origin.absolute()),
             expected="a run folder (it holds run.json) or a bank's folder (it holds bank.json)",
-            mend=f"name one run, e.g. {inside[0]}" if inside else "check the path; `torus run` prints it",
+            mend=f"name one run, e.g. {named(inside[0])}" if inside else "check the path; `torus run` prints it",
         )
     run = open_run(origin.absolute())
     name, its_arm = system or run.manifest.system, arm or run.manifest.arm
@@ -185,15 +193,15 @@ def _on_bank(bank: Bank, results: Path, system: str | None, arm: str | None) -> 
         raise InputError(
             "whose clips?", where="--system", expected="a name for the system that runs elsewhere", mend="--system NAME"
         )
-    named = _ARM.match(arm or "native")
-    if named is None:
+    matched = _ARM.match(arm or "native")
+    if matched is None:
         raise InputError(
             f"clips cannot be exchanged for the arm {arm!r}",
             where="--arm",
             expected="native, or native.seed1 and so on: a self-caption arm needs captions, a control has no clips",
             mend="--arm native",
         )
-    chosen = Arm("native", int(named[1] or 0))
+    chosen = Arm("native", int(matched[1] or 0))
     protocol = Protocol(imported_system(system), bank)
     folder = run_folder(results, bank.card.name, bank.hash, system, chosen.name)
     run = open_run(folder) if (folder / MANIFEST).is_file() else None

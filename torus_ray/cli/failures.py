@@ -14,10 +14,11 @@ _COLUMNS = ["unit_id", "status", "reason", "message"]
 
 def failure_lines(folders: Iterable[Path]) -> list[str]:
     """A line for each kind of `failed` and `timeout` among the current rows, the most frequent first."""
+    from torus_ray.store.mirror import named
     from torus_ray.store.reader import current_rows
 
     frames = [
-        current_rows(folder, table, _COLUMNS).with_columns(run=pl.lit(str(folder)))
+        current_rows(folder, table, _COLUMNS).with_columns(run=pl.lit(named(folder)))
         for folder in folders
         for table in ("renders", "captions", "answers", "measures")
     ]

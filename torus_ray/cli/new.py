@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Annotated
@@ -42,6 +40,9 @@ def new(
 
 def write_system(name: str, folder: Path) -> list[Path]:
     """The files of a new system. Raises InputError for a bad name, and for a folder that has something in it."""
+    from importlib import resources
+    from importlib.metadata import version
+
     if not NAME.fullmatch(name) or len(name) > MOST_LETTERS:
         raise InputError(
             f"{name!r} is no name for a system",
@@ -60,7 +61,7 @@ def write_system(name: str, folder: Path) -> list[Path]:
         "name": name,
         "title": " ".join(part.capitalize() for part in name.split("-")),
         "class_name": _class_name(name),
-        "ray": importlib.metadata.version("ray"),
+        "ray": version("ray"),
     }
     templates = resources.files("torus_ray.cli").joinpath("templates")
     written = []

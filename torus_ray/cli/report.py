@@ -30,7 +30,7 @@ class Format(StrEnum):
 
 def report(
     runs: Annotated[
-        list[Path] | None, typer.Argument(help="Run folders, or folders above some.", show_default=False)
+        list[Path] | None, typer.Argument(help="Run folders or s3:// URIs, or what is above some.", show_default=False)
     ] = None,
     format: Annotated[Format, typer.Option(help="How it is written.")] = Format.terminal,
     by: Annotated[

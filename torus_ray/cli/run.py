@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT_RESULTS = Path("results")
 MAX_SEED = 2**31 - 1
+URI = re.compile(r"[a-z][a-z0-9+.-]*:/")
 
 
 def run(
@@ -56,9 +59,16 @@ def run(
     exact: Annotated[
         bool, typer.Option(help="One request at a time where a head's replies depend on their batch.")
     ] = False,
-    results: Annotated[Path, typer.Option(help="Where runs are kept.")] = DEFAULT_RESULTS,
+    results: Annotated[
+        Path, typer.Option(help="Where runs are kept: a folder, or s3://BUCKET/PREFIX.")
+    ] = DEFAULT_RESULTS,
     address: Annotated[
-        str | None, typer.Option(help="A running Ray cluster; one of our own where nothing is said.")
+        str | None,
+        typer.Option(help="A running Ray cluster: HOST:PORT, auto, local. Else that of RAY_ADDRESS, else our own."),
+    ] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(help="End in order before it, to go on later: 3h, 90m, 2026-12-01T08:00.", show_default=False),
     ] = None,
     inline: Annotated[bool, typer.Option(help="In this process, without Ray: for debugging an adapter.")] = False,
     plan: Annotated[bool, typer.Option(help="Say what would be run, and stop.")] = False,
@@ -70,8 +80,15 @@ def run(
     """Evaluate systems on a bank: render, edit twice, caption, answer; measure each clip beside it. The same command
     again goes on where it stopped."""
     from torus_ray.bank.load import load_bank
-    from torus_ray.cli.common import default_bank
+    from torus_ray.cli.common import default_bank, results_at
+    from torus_ray.cli.until import deadline_of
+    from torus_ray.engine.jobs import cluster_address, in_job
 
+    ends_at = deadline_of(deadline) if deadline is not None else None
+    if not inline:
+        cluster_address(address)  # what is wrong with it is said before anything else
+    check_results(results)
+    results = results_at(results)
     chosen = choose_systems(systems or [], model=model, generator=generator, editor=editor, listener=listener)
     chosen = [measured_by(system, measures) for system in chosen]
     loaded = load_bank(bank or default_bank())
@@ -102,7 +119,9 @@ def run(
             tests=selected,
             arms=wanted[system.name],
             repeats=repeats,
-            opening=Opening(inline=inline, address=address, exact=exact, only_python=model is not None),
+            opening=Opening(
+                inline=inline, address=address, exact=exact, only_python=model is not None, deadline=ends_at
+            ),
             reference=references[system.name],
         )
         with progress_line(system.name, quiet=quiet or as_json) as line:
@@ -111,20 +130,38 @@ def run(
             conclude = write_numbers(line.tell)
             ended.append(run_system(system, loaded, options, watch=line.watch, tell=line.tell, conclude=conclude))
     print_results(ended, as_json=as_json)
-    return max(result.exit_code for result in ended)
+    code = max(result.exit_code for result in ended)
+    if code and in_job():
+        # Ray's job command makes 1 of every code but 0.
+        print(f"exit code {code}; it stands in run.json", file=sys.stderr)
+    return code
+
+
+def check_results(results: Path) -> None:
+    """Raises InputError for a place that a job would lose: its folder is a copy that Ray throws away."""
+    from torus_ray.engine.jobs import in_job
+
+    if in_job() and not (results.is_absolute() or URI.match(str(results))):
+        raise InputError(
+            f"results in {results}: a job's own folder is a copy, which is thrown away",
+            where="--results",
+            expected="a folder by its whole path, on a disk that outlives the job, or a URI",
+            mend="e.g. --results /shared/results, or s3://BUCKET/results",
+        )
 
 
 def print_results(ended: list[RunResult], *, as_json: bool) -> None:
     from torus_ray.cli.failures import failure_lines
     from torus_ray.report.tables import coherence_table
     from torus_ray.report.terminal import print_table
+    from torus_ray.store.mirror import named
 
     folders = [folder for result in ended for folder in result.runs.values()]
     table = coherence_table(folders)
     if as_json:
         told = [
             {
-                "runs": {arm: str(folder) for arm, folder in result.runs.items()},
+                "runs": {arm: named(folder) for arm, folder in result.runs.items()},
                 "units": dict(result.by_status),
                 "computed": result.computed,
                 "setup_s": round(result.setup_s, 3),
@@ -148,9 +185,11 @@ def print_results(ended: list[RunResult], *, as_json: bool) -> None:
 
 
 def _shown(folder: Path) -> str:
-    """A path as short as it can be typed here."""
-    here = Path.cwd()
-    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
+    """A path as short as it can be typed here, or a URI."""
+    from torus_ray.store.mirror import named
+
+    here, name = Path.cwd(), named(folder)
+    return str(folder.relative_to(here)) if name == str(folder) and folder.is_relative_to(here) else name
 
 
 # --- choosing ---------------------------------------------------------------------------------------------------------

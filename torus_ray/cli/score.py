@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from torus_ray.report.tables import CoherenceTable
 
 Published = Annotated[bool, typer.Option(help="Show the paper's Table 2 too: another bank, not comparable.")]
-Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders above some.", show_default=False)]
+Runs = Annotated[
+    list[Path], typer.Argument(help="Run folders or s3:// URIs, or what is above some.", show_default=False)
+]
 
 
 def score(
@@ -60,10 +62,12 @@ def with_published(table: CoherenceTable, *, wanted: bool) -> CoherenceTable:
 
 def require_answers(table: CoherenceTable, runs: list[Path]) -> None:
     """Raise InputError for a table without any number."""
+    from torus_ray.store.mirror import local_folder, named
+
     if not any(arm.cells for arm in table.arms):
         raise InputError(
             "there are no answers to count",
-            where=", ".join(str(run.absolute()) for run in runs),
+            where=", ".join(named(local_folder(run).absolute()) for run in runs),
             expected="rows in tables/answers",
             mend="the command that made the run goes on when it is given again",
         )

@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from torus_ray.report.units import FoundUnit
 
-At = Annotated[Path, typer.Argument(help="A run folder, or a folder above some.", show_default=False)]
+At = Annotated[Path, typer.Argument(help="A run folder or s3:// URI, or what is above some.", show_default=False)]
 Unit = Annotated[str, typer.Argument(help="A unit's id or enough of it, e.g. speech-01/edit/q2.", show_default=False)]
 
 _SENT = {
@@ -41,6 +41,7 @@ def show(
     from torus_ray.cli.common import runs_at
     from torus_ray.report.runs import open_run
     from torus_ray.report.units import find_unit
+    from torus_ray.store.mirror import named
 
     found = find_unit([open_run(folder) for folder in runs_at([run])], unit)
     clip = clip_facts(found)
@@ -49,7 +50,7 @@ def show(
     )
     if as_json:
         print(
-            json.dumps({"run": str(found.run.folder), "row": found.row, "clip": clip, "attempts": attempts}, indent=1)
+            json.dumps({"run": named(found.run.folder), "row": found.row, "clip": clip, "attempts": attempts}, indent=1)
         )
         return 0
     for line in [*describe(found), *_clip_lines(clip), *_attempt_lines(attempts)]:
@@ -63,7 +64,7 @@ def clip_facts(found: FoundUnit) -> dict[str, Any] | None:
 
     from torus_ray.protocol.requests import SILENCE
     from torus_ray.report.runs import open_run
-    from torus_ray.store.layout import clip_path
+    from torus_ray.store.mirror import clip_file
 
     row, run = found.row, found.run
     if not row["clip"]:
@@ -73,7 +74,7 @@ def clip_facts(found: FoundUnit) -> dict[str, Any] | None:
     renderer = row.get("renderer") or f"{row['system']}/{row['arm']}"
     own = renderer == f"{run.manifest.system}/{run.manifest.arm}"
     home = run if own else open_run(run.beside(renderer))
-    path = clip_path(home.folder, row["clip"])
+    path = clip_file(home.folder, row["clip"])
     facts: dict[str, Any] = {"clip": row["clip"], "path": str(path), "there": path.is_file()}
     renders = home.rows("renders").filter(pl.col("clip") == row["clip"])
     # Two renders may have come out as one sound: that of the stage heard is meant.
@@ -88,8 +89,10 @@ def clip_facts(found: FoundUnit) -> dict[str, Any] | None:
 
 def describe(found: FoundUnit) -> list[str]:
     """What was sent and came back, a line or a block for each thing."""
+    from torus_ray.store.mirror import named
+
     row = found.row
-    lines = [f"unit: {found.id}", f"run: {found.run.folder}"]
+    lines = [f"unit: {found.id}", f"run: {named(found.run.folder)}"]
     lines.append(f"status: {row['status']}" + (f" ({row['reason']})" if row["reason"] else ""))
     if row["message"]:
         lines += block("message", row["message"])

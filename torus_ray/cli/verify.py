@@ -32,18 +32,30 @@ def verify(
     """Check runs: parts, clips, rows, letters, the bank that they belong to, the table, and stored WER, CM and
     distances. Exit 1 if anything is wrong, each thing on a line with its name."""
     from torus_ray.cli.common import runs_at
+    from torus_ray.store.mirror import named
 
-    folders = runs_at(runs)
-    found = {folder: findings_of(folder) for folder in folders}
+    found = {named(folder): _as_named(folder) for folder in runs_at(runs, anew=True)}
     if as_json:
-        told = {str(folder): [finding.__dict__ for finding in findings] for folder, findings in found.items()}
+        told = {name: [finding.__dict__ for finding in findings] for name, findings in found.items()}
         print(json.dumps(told, indent=1))
         return 1 if any(found.values()) else 0
-    for folder, findings in found.items():
+    for name, findings in found.items():
         for finding in findings:
             print(f"{finding.kind}: {finding.where}: {finding.message}")
-        print(f"{folder}: {f'{len(findings)} findings' if findings else 'nothing is wrong'}")
+        print(f"{name}: {f'{len(findings)} findings' if findings else 'nothing is wrong'}")
     return 1 if any(found.values()) else 0
+
+
+def _as_named(folder: Path) -> list[Finding]:
+    """The findings, of a run in a bucket with the URIs of what is wrong."""
+    from torus_ray.store.mirror import mirror_of
+    from torus_ray.store.verify import Finding
+
+    mirror = mirror_of(folder)
+    found = findings_of(folder)
+    if mirror is None:
+        return found
+    return [Finding(f.kind, mirror.named(f.where), mirror.named(f.message)) for f in found]
 
 
 def findings_of(folder: Path) -> list[Finding]:

@@ -41,12 +41,12 @@ class Book:
         self.observed = {name: dict(told["observed"]) for name, told in described.items()}
         for store in self.stores.values():
             before = store.read_manifest()
-            for name, head in self._heads().items():
-                old = before.heads.get(name) if before else None
+            for name, head in self._heads(None).items():
+                old = before.heads.get(name) if before and head.host in described else None
                 if old and old.fingerprint == head.fingerprint and old.observed and old.observed != head.observed:
                     raise EngineStop(
                         f"head {name} has changed: its settings after loading differ from those of earlier rows",
-                        where=store.location,
+                        where=store.name,
                         expected=f"{old.observed}, found {head.observed}",
                         mend="put back what was changed outside the card, or use another --results folder",
                     )
@@ -65,7 +65,7 @@ class Book:
                 store.write_manifest(
                     before.model_copy(
                         update={
-                            "heads": {**before.heads, **self._heads()},
+                            "heads": {**before.heads, **self._heads(before)},
                             "measures": self._measures(),
                             "reference": self.reference or before.reference,
                             "versions": {**before.versions, **self.versions},
@@ -85,10 +85,10 @@ class Book:
                 edit_mode=arm.edit_mode,
                 seed=arm.seed,
                 control=arm.control,
-                heads={**_measuring_heads(before, self.system), **self._heads()},
+                heads={**_measuring_heads(before, self.system), **self._heads(before)},
                 measures=self._measures() or (before.measures if before else {}),
                 reference=self.reference or (before.reference if before else None),
-                versions=self.versions or (before.versions if before else {}),
+                versions={**(before.versions if before else {}), **self.versions},
                 card=self.system.card.model_dump(mode="json"),
                 created=before.created if before else now,
                 updated=now,
@@ -122,8 +122,10 @@ class Book:
             for name, host in self.system.measures.items()
         }
 
-    def _heads(self) -> dict[str, HeadInfo]:
-        return {
+    def _heads(self, before: RunManifest | None) -> dict[str, HeadInfo]:
+        """before: where a host that has not been up yet keeps what it said of itself earlier."""
+        known = before.heads if before else {}
+        heads = {
             f"{host.name}.{operation}": HeadInfo(
                 fingerprint=self.protocol.fingerprint(host, operation),
                 host=host.name,
@@ -135,6 +137,12 @@ class Book:
             )
             for host in self.system.hosts.values()
             for operation, head in host.card.heads.items()
+        }
+        return {
+            name: known[name]
+            if head.host not in self.observed and name in known and known[name].fingerprint == head.fingerprint
+            else head
+            for name, head in heads.items()
         }
 
 

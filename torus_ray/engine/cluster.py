@@ -11,7 +11,6 @@ import logging
 import os
 import shutil
 import signal
-import socket
 import tempfile
 import threading
 import uuid
@@ -25,12 +24,15 @@ import psutil
 import ray
 
 from torus_ray.engine.ray_variables import set_ray_variables
+from torus_ray.engine.watch import Place, Watch, greet, knock
 from torus_ray.protocol.executor import EngineStop
 
 SESSION_VARIABLE = "TORUS_SESSION"
 OBJECT_STORE_BYTES = 512 * 1024 * 1024
 GRACE_S = 5.0
 REACH_S = 10.0
+SHUTDOWN_S = 10.0
+"""How long leaving a cluster whose head is gone may take."""
 START_TRIES = 4
 """Ray gives its own processes 30 s to come up, and no way to say more; on a busy machine that is not always enough."""
 OWN_FOLDERS = ("torus-ray-", "torus-code-")
@@ -57,13 +59,17 @@ class Cluster:
     session: str = field(default_factory=lambda: uuid.uuid4().hex)
     _folder: Path | None = None
     _vital: list[psutil.Process] = field(default_factory=list)
+    _watch: Watch | None = None
+    _started: bool = False
 
     @property
     def own(self) -> bool:
         return self.address is None
 
     def start(self, *, tries: int = START_TRIES) -> None:
-        """Start or join Ray. Raises EngineStop."""
+        """Start or join Ray, once until :meth:`stop`. Raises EngineStop."""
+        if ray.is_initialized() and self._started:
+            return
         set_ray_variables()
         logging.getLogger("ray").setLevel(logging.ERROR)
         options: dict[str, Any] = {
@@ -110,10 +116,19 @@ class Cluster:
             signal.signal(signal.SIGTERM, terminating)
         if self.own:
             self._vital = [p for p in self._processes() if _name(p) in ("gcs_server", "raylet")]
+        else:
+            self._watch = Watch(_needed())
+        self._started = True
 
     def alive(self) -> bool:
-        """Whether Ray's own processes still run; of a joined cluster, whether it answers is found out by its calls."""
-        return ray.is_initialized() and all(_running(process) for process in self._vital)
+        """Whether Ray's own processes still run; of a joined cluster, whether its head and this machine's raylet can
+        be reached."""
+        return ray.is_initialized() and not self.lost and all(_running(process) for process in self._vital)
+
+    @property
+    def lost(self) -> str:
+        """What of a joined cluster does not answer any more; "" while all is well."""
+        return self._watch.lost if self._watch else ""
 
     def stop(self) -> None:
         """End the connection, and with a cluster of our own every process and folder of it."""
@@ -121,7 +136,11 @@ class Cluster:
             # Asked nicely, half a cluster takes its time (7 s without its gcs_server).
             _kill(list(self._processes()))
         if ray.is_initialized():
-            ray.shutdown()
+            _leave(SHUTDOWN_S if self.lost else None)
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
+        self._started = False
         if self.own:
             _end(list(self._processes()))
             if self._folder is not None:
@@ -178,18 +197,39 @@ def reap_dead_sessions() -> list[str]:
 
 def _reach(address: str) -> None:
     """Raises EngineStop where nothing listens: Ray itself goes on trying for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not port.isdigit():  # "auto", "local"
+    host, _, port = address.rpartition(":")
+    if not port.isdigit():  # "auto"
         return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
-    except OSError as error:
+    hello = knock if os.environ.get("RAY_USE_TLS", "0") == "1" else greet
+    if why := hello((host.strip("[]"), int(port)), REACH_S):
         raise EngineStop(
-            f"no Ray at {address}: {error}",
+            f"no Ray at {address}: {why}",
             where=address,
             expected="a running Ray cluster",
-            mend="check the address; `ray start --head` prints it",
-        ) from error
+            mend="check the address; `ray start --head` prints it (port 6379, where nothing else was said)",
+        )
+
+
+def _needed() -> dict[str, Place]:
+    """What a driver cannot do without on a cluster that it has joined."""
+    context = ray.get_runtime_context()
+    host, _, port = str(context.gcs_address).rpartition(":")
+    everyone: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    mine = next(node for node in everyone if node["NodeID"] == context.get_node_id())
+    return {
+        "the head of the cluster": (host.strip("[]"), int(port)),
+        "the raylet of this machine": (str(mine["NodeManagerAddress"]), int(mine["NodeManagerPort"])),
+    }
+
+
+def _leave(limit_s: float | None) -> None:
+    """End the connection. limit_s: without its head Ray may wait for ever; the process ends soon anyway."""
+    if limit_s is None:
+        ray.shutdown()
+        return
+    leaving = threading.Thread(target=ray.shutdown, daemon=True)
+    leaving.start()
+    leaving.join(limit_s)
 
 
 def _of_session(session: str) -> Iterator[psutil.Process]:

@@ -10,8 +10,18 @@ from pathlib import Path
 import torus_ray
 from torus_ray.systems import HostSpec, adapter_files
 
-HOST_MODULES = ("__init__.py", "heads.py", "audio.py", "engine/__init__.py", "engine/actor.py", "engine/hosting.py")
+HOST_MODULES = (
+    "__init__.py",
+    "heads.py",
+    "audio.py",
+    "engine/__init__.py",
+    "engine/actor.py",
+    "engine/hosting.py",
+    "engine/leftovers.py",
+)
 """All of torus_ray that is imported in a host: it runs on what every environment has."""
+NODE_MODULES = ("engine/preflight.py",)
+"""What nodes are tried with (nodes.py)."""
 
 
 def stage_code(folder: Path, hosts: Mapping[str, HostSpec], *, whole_folder: bool = True) -> dict[str, str]:
@@ -21,7 +31,7 @@ def stage_code(folder: Path, hosts: Mapping[str, HostSpec], *, whole_folder: boo
     anybody's home).
     """
     package = Path(torus_ray.__file__).parent
-    for name in HOST_MODULES:
+    for name in HOST_MODULES + NODE_MODULES:
         _copy(package / name, folder / "torus_ray" / name)
     places: dict[Path, str] = {}
     for host in hosts.values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,8 @@ from typing import Any
 from torus_ray.protocol.executor import Attempt, Call, Outcome, Status
 
 SCAN = 16
-"""How deep a queue is looked through for a job whose clip a replica already knows."""
+"""How deep a queue is looked through, at least, for jobs whose clip a replica already knows and that are alike."""
+SLACK = 1e-9
 GROUPS_REMEMBERED = 4_096
 
 MAX_ERRORS = 2
@@ -23,10 +25,14 @@ MAX_DEATHS = 3
 MAX_TIMEOUTS = 2
 
 
-@dataclass(slots=True)
+_Entry = tuple[int, int, "Job"]
+
+
+@dataclass(slots=True, eq=False)
 class Job:
     """A call on its way. limit: the largest batch it may still join, or how many may run beside it (halved when a
-    batch fails, to find the guilty one). suspect: a process died under it."""
+    batch fails, to find the guilty one). suspect: a process died under it. batch: the one that answers for it; a copy
+    elsewhere may be quicker. done: answered, whoever did it: what comes later is dropped."""
 
     call: Call
     limit: int = 1_000_000
@@ -35,6 +41,19 @@ class Job:
     deaths: int = 0
     timeouts: int = 0
     suspect: bool = False
+    batch: Any = None
+    done: bool = False
+
+    @property
+    def length(self) -> int:
+        """What the time of a request grows with: bytes of its clip, or characters of its prompt."""
+        request = self.call.request
+        return len(request.get("clip_bytes") or request.get("prompt") or "")
+
+    @property
+    def trusted(self) -> bool:
+        """Nothing has gone wrong with it so far: a copy of it endangers nobody."""
+        return not (self.errors or self.deaths or self.timeouts or self.suspect)
 
 
 class ReadyQueue:
@@ -42,7 +61,7 @@ class ReadyQueue:
     them."""
 
     def __init__(self) -> None:
-        self._heaps: dict[str, list[tuple[int, int, Job]]] = {}
+        self._heaps: dict[str, list[_Entry]] = {}
         self._order = itertools.count()
         self._homes: OrderedDict[str, str] = OrderedDict()
         self._size = 0
@@ -56,40 +75,43 @@ class ReadyQueue:
         heapq.heappush(self._heaps.setdefault(job.call.operation, []), (-job.call.priority, place, job))
         self._size += 1
 
-    def take(
-        self, replica: str, max_batch: Mapping[str, int], *, idle: bool, busy: frozenset[str], beside: int = 0
-    ) -> list[Job]:
-        """A batch for `replica`: jobs of one operation, as many as the head and each of them allow; [] when there is
-        none.
+    def chain(self) -> int:
+        """The highest priority of what waits; 0 for nothing."""
+        return max((-heap[0][0] for heap in self._heaps.values() if heap), default=0)
 
-        idle: the replica has nothing at all to do, so it takes a job whose home is elsewhere rather than none.
+    def take(
+        self,
+        replica: str,
+        max_batch: Mapping[str, int],
+        *,
+        idle: bool,
+        busy: frozenset[str],
+        beside: int = 0,
+        share: float = 1.0,
+    ) -> list[Job]:
+        """A batch for `replica`: jobs of one operation, as many as the head and each of them allow, of one priority
+        those nearest in length to the first; [] when there is none.
+
+        idle: the replica has nothing at all to do, so it takes a job whose home is elsewhere rather than none, and a
+        part of a batch; behind a running one only a whole batch is worth its place.
         busy: replicas without room; a job waits for its home only while that one has room.
         beside: jobs that the replica runs at the same time: to a job's limit they are of its batch.
+        share: of what waits, this replica's part, so that a few jobs spread over idle replicas.
         """
         for operation in sorted(
             (op for op, heap in self._heaps.items() if heap), key=lambda op: self._heaps[op][0][:2]
         ):
             heap = self._heaps[operation]
-            looked = [heapq.heappop(heap) for _ in range(min(SCAN, len(heap)))]
-            batch: list[Job] = []
-            rest = []
-            room = max_batch.get(operation, 1)
+            most = max_batch.get(operation, 1)
+            looked = self._look(heap, max(SCAN, 2 * most))
+            part = min(most, math.ceil(share * (len(looked) + len(heap)) - SLACK))
+            batch = self._choose(looked, replica, part, idle, busy, beside)
+            if len(batch) < most and not idle and not beside and all(job.limit >= most for job in batch):
+                batch = []
+            chosen = {id(job) for job in batch}
             for entry in looked:
-                job = entry[2]
-                fits = len(batch) < room and len(batch) + beside < job.limit
-                if fits and self._may_go(job.call.group, replica, busy):
-                    batch.append(job)
-                    room = min(room, job.limit)
-                else:
-                    rest.append(entry)
-            if not batch and idle and rest:
-                batch = [rest.pop(0)[2]]
-            for entry in rest:
-                heapq.heappush(heap, entry)
-            while heap and len(batch) >= SCAN and len(batch) < room and heap[0][2].limit > len(batch):
-                job = heapq.heappop(heap)[2]
-                batch.append(job)
-                room = min(room, job.limit)
+                if id(entry[2]) not in chosen:
+                    heapq.heappush(heap, entry)
             if batch:
                 self._size -= len(batch)
                 for job in batch:
@@ -97,9 +119,36 @@ class ReadyQueue:
                 return batch
         return []
 
+    def _look(self, heap: list[_Entry], count: int) -> list[_Entry]:
+        """The first of a heap, taken out; those that were answered by a copy meanwhile are dropped."""
+        looked: list[_Entry] = []
+        while heap and len(looked) < count:
+            entry = heapq.heappop(heap)
+            if entry[2].done:
+                self._size -= 1
+            else:
+                looked.append(entry)
+        return looked
+
+    def _choose(
+        self, looked: list[_Entry], replica: str, room: int, idle: bool, busy: frozenset[str], beside: int
+    ) -> list[Job]:
+        able = [entry for entry in looked if self._may_go(entry[2].call.group, replica, busy)]
+        if not able and idle:
+            able = looked[:1]
+        if len(able) > room > 1:
+            length = able[0][2].length
+            able[1:] = sorted(able[1:], key=lambda entry: (entry[0], abs(entry[2].length - length), entry[1]))
+        batch: list[Job] = []
+        for _, _, job in able:
+            if len(batch) < room and len(batch) + beside < job.limit:
+                batch.append(job)
+                room = min(room, job.limit)
+        return batch
+
     def drain(self) -> list[Job]:
         """All that waits, taken out."""
-        jobs = [entry[2] for heap in self._heaps.values() for entry in heap]
+        jobs = [entry[2] for heap in self._heaps.values() for entry in heap if not entry[2].done]
         self._heaps.clear()
         self._size = 0
         return jobs

@@ -17,7 +17,7 @@ import time
 import traceback
 import types
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from torus_ray import heads
 from torus_ray.audio import BadClip
@@ -57,15 +57,15 @@ def load_class(folder: str, module: str, class_name: str) -> Any:
 
 
 class HeadServer:
-    """One loaded model.
+    """One loaded model. devices: the GPUs that it was given, by index or UUID, as `attempts` name them.
 
     payload: {folder, module, class_name, settings, heads: {operation: settings}, style, host: {device, threads,
     gpu_share, weights}, bits}. Raises whatever the class raises while it loads.
     """
 
-    def __init__(self, payload: Mapping[str, Any]) -> None:
+    def __init__(self, payload: Mapping[str, Any], devices: Sequence[str] = ()) -> None:
         self.bits = int(payload["bits"])
-        self.device = str(payload["host"]["device"])
+        self.device = ":".join([str(payload["host"]["device"]), ",".join(devices)]).rstrip(":")
         cls = load_class(payload["folder"], payload["module"], payload["class_name"])
         settings = dict(payload["settings"])
         settings.update({operation: values for operation, values in payload["heads"].items() if values})
@@ -100,7 +100,7 @@ class HeadServer:
             "versions": _versions(),
             "pid": os.getpid(),
             "node": platform.node(),
-            "device": _device_name(self.device),
+            "device": self.device,
         }
 
     def handle(self, operation: str, wires: List[Dict[str, Any]]) -> Dict[str, Any]:
@@ -220,8 +220,3 @@ def _versions() -> Dict[str, str]:
         if version:
             found[name] = str(version)
     return found
-
-
-def _device_name(device: str) -> str:
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return "%s:%s" % (device, visible) if device == "cuda" and visible else device

@@ -1,11 +1,12 @@
-"""What an executor needs to start a host: its specification, its environment, how many replicas fit."""
+"""What an executor needs to start a host: its specification, its environment, what one replica holds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torus_ray.engine.rooms import Room, Wants, fits
 from torus_ray.protocol.executor import EngineStop
 from torus_ray.systems import DEADLINE_S, HostSpec
 
@@ -22,12 +23,14 @@ class HostPlan:
 
     folder: where the adapter lies for the process that runs it (a relative path inside the code that travels).
     runtime_env: what Ray is told (py_executable, env_vars); {} for the interpreter of the driver.
+    avoid: ids of nodes where it cannot run.
     """
 
     spec: HostSpec
     folder: str
     bits: int
     runtime_env: Mapping[str, Any] = field(default_factory=dict)
+    avoid: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -53,7 +56,7 @@ class HostPlan:
             "host": {
                 "device": "cuda" if card.num_gpus else "cpu",
                 "threads": self.threads,
-                "gpu_share": float(card.num_gpus),
+                "gpu_share": min(1.0, card.num_gpus),
                 "weights": {name: weight.path for name, weight in card.weights.items()},
             },
         }
@@ -62,6 +65,11 @@ class HostPlan:
     def ray_cpus(self) -> float:
         """CPUs that Ray counts for one replica: none for a host that only measures, at the lowest priority."""
         return 0.0 if self.spec.background else self.spec.card.num_cpus
+
+    @property
+    def wants(self) -> Wants:
+        """What one replica holds, as Ray counts."""
+        return Wants(self.ray_cpus, self.spec.card.num_gpus, self.spec.card.memory_gb, self.avoid)
 
     @property
     def threads(self) -> int:
@@ -105,49 +113,27 @@ class Limits:
         return self.window * max(self.max_batch.values(), default=1)
 
 
-def replicas_that_fit(plans: Mapping[str, HostPlan], *, cpus: float, gpus: float, memory_gb: float) -> dict[str, int]:
-    """Replicas of each host: one each, then one more in turn while CPUs, GPUs and memory are left and a card allows
-    it. What works in the background takes no CPU, and of the rest what the others leave."""
-    counts = {name: 1 for name in plans}
-
-    def wants(plan: HostPlan, attribute: str) -> float:
-        return plan.ray_cpus if attribute == "num_cpus" else float(getattr(plan.spec.card, attribute))
-
-    def used(attribute: str) -> float:
-        return sum(wants(plan, attribute) * counts[name] for name, plan in plans.items())
-
-    for background in (False, True):
-        growing = True
-        while growing:
-            growing = False
-            for name, plan in plans.items():
-                card = plan.spec.card
-                fits = (
-                    plan.spec.background == background
-                    and used("num_cpus") + plan.ray_cpus <= cpus
-                    and used("num_gpus") + card.num_gpus <= gpus
-                    and used("memory_gb") + card.memory_gb <= memory_gb
-                )
-                if fits and counts[name] < (card.replicas or (1 if background else 1_000)):
-                    counts[name] += 1
-                    growing = True
-    return counts
-
-
-def unfit(plan: HostPlan, resources: Mapping[str, float]) -> EngineStop | None:
+def unfit(plan: HostPlan, rooms: Sequence[Room]) -> EngineStop | None:
     """Why Ray could never place a host: it would wait for ever, without a word."""
-    card = plan.spec.card
-    wants = {
-        "num_cpus": (plan.ray_cpus, resources.get("CPU", 0.0)),
-        "num_gpus": (card.num_gpus, resources.get("GPU", 0.0)),
-        "memory_gb": (card.memory_gb, resources.get("memory", 0.0) / GIB),
+    wants = plan.wants
+    if fits([wants], rooms):
+        return None
+    able = [room for room in rooms if room.id not in wants.avoid] or [Room(0.0)]
+    there = {
+        "num_cpus": (wants.cpus, max(room.cpus for room in able)),
+        "num_gpus": (wants.gpus, max(room.gpus for room in able)),
+        "memory_gb": (wants.memory_gb, max(room.memory_gb for room in able)),
     }
-    for name, (wanted, there) in wants.items():
-        if wanted > there:
-            return EngineStop(
-                f"host {plan.name!r} wants {name} = {wanted:g}, this Ray has {there:.1f}",
-                where=f"the card of {plan.name}",
-                expected="a replica that fits",
-                mend=f"lower {name} in the card, or run where there is more",
-            )
-    return None
+    lacking = [(name, *amounts) for name, amounts in there.items() if amounts[0] > amounts[1]]
+    what = (
+        "wants {} = {:g}, this Ray has {:.1f}".format(*lacking[0])
+        if lacking
+        else "wants " + ", ".join(f"{name} = {wanted:g}" for name, (wanted, _) in there.items()) + " on one node"
+    )
+    node = " on any one node" if lacking and len(rooms) > 1 else ""
+    return EngineStop(
+        f"host {plan.name!r} {what}{node}",
+        where=f"the card of {plan.name}",
+        expected="a replica that fits one node",
+        mend=f"lower {lacking[0][0] if lacking else 'one of them'} in the card, or run where there is more",
+    )

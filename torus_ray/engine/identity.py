@@ -8,6 +8,7 @@ import importlib.metadata
 import json
 import platform
 import site
+from functools import cache
 from pathlib import Path
 
 from torus_ray.bank.digest import sha256_of
@@ -21,8 +22,15 @@ def environment_digest(spec: EnvironmentSpec) -> str:
         return env_digest(spec)
     # Not sys.path: Ray puts a folder of its own packages on it when it is imported.
     folders = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
-    installed = sorted({f"{d.name}=={d.version}" for d in importlib.metadata.distributions(path=folders)})
-    return sha256_of({"python": platform.python_version(), "installed": installed})
+    changed = tuple((folder, Path(folder).stat().st_mtime_ns) for folder in folders if Path(folder).is_dir())
+    return sha256_of({"python": platform.python_version(), "installed": _installed(changed)})
+
+
+@cache
+def _installed(folders: tuple[tuple[str, int], ...]) -> list[str]:
+    """Name and version of all that lies in folders, given with the times when something was last put into them."""
+    found = (d.metadata for d in importlib.metadata.distributions(path=[folder for folder, _ in folders]))
+    return sorted({f"{metadata['Name']}=={metadata['Version']}" for metadata in found})
 
 
 def weights_digest(host: HostSpec) -> str:

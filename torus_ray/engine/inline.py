@@ -48,6 +48,7 @@ class InlineExecutor:
         self._nudges: queue.SimpleQueue[None] = queue.SimpleQueue()
         # One loop for all calls: clients of servers are bound to the loop in which they were first used.
         self._loop = asyncio.Runner()
+        self._halt: EngineStop | None = None
 
     def start(self) -> Mapping[str, Mapping[str, Any]]:
         for name, plan in self._plans.items():
@@ -78,7 +79,9 @@ class InlineExecutor:
         for call in calls:
             heapq.heappush(self._waiting, (-call.priority, next(self._order), call))
 
-    def collect(self, timeout_s: float) -> list[Outcome]:
+    def collect(self, timeout_s: float, *, settled: bool = True) -> list[Outcome]:
+        if self._halt is not None:
+            raise self._halt
         if not self._waiting:
             with suppress(queue.Empty):
                 self._nudges.get(timeout=timeout_s)
@@ -90,6 +93,9 @@ class InlineExecutor:
 
     def states(self) -> Mapping[str, HostState]:
         return {name: HostState(1, 0, sum(c.host == name for _, _, c in self._waiting)) for name in self._servers}
+
+    def halt(self, stop: EngineStop, within_s: float) -> None:
+        self._halt = stop  # between two calls nothing is under way
 
     def close(self) -> None:
         for server in self._servers.values():

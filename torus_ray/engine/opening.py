@@ -7,10 +7,11 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torus_ray.engine.code import stage_code
+from torus_ray.engine.curfew import ending_in_time
 from torus_ray.engine.env_build import EnvironmentStop
 from torus_ray.engine.environments import (
     EnvironmentSpec,
@@ -22,6 +23,7 @@ from torus_ray.engine.environments import (
 from torus_ray.engine.hosts import HostPlan
 from torus_ray.engine.identity import environment_digest, weights_digest
 from torus_ray.engine.inline import InlineExecutor
+from torus_ray.engine.jobs import cluster_address
 from torus_ray.engine.ray_variables import set_ray_variables
 from torus_ray.protocol.executor import Executor
 from torus_ray.systems import System
@@ -31,14 +33,15 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Opening:
-    """Where and how hosts run. inline: in this process, no Ray at all. address: a running Ray; None for one of our own.
+    """Where and how hosts run. inline: in this process, no Ray at all. address: as jobs.cluster_address takes it.
     exact: one request a call where a reply depends on its batch. only_python: ship only the Python files beside the
-    adapter (`--model`)."""
+    adapter (`--model`). deadline: when the run is to have ended, in seconds since the epoch."""
 
     inline: bool = False
     address: str | None = None
     exact: bool = False
     only_python: bool = False
+    deadline: float | None = None
 
 
 def environments_of(system: System) -> dict[str, EnvironmentSpec]:
@@ -62,13 +65,11 @@ def open_executor(system: System, how: Opening, tell: Tell = lambda line: None) 
     not run then, and `tell` says why.
     """
     environments = environments_of(system)
-    down = preflight_hosts(system, environments)
-    for message in dict.fromkeys(down.values()):
-        tell(f"{message}; the run goes on without what it measures")
     with tempfile.TemporaryDirectory(prefix="torus-code-") as code:
-        executor = (_inline if how.inline else _on_ray)(system, environments, how, Path(code), down, tell)
+        executor = (_inline if how.inline else _on_ray)(system, environments, how, Path(code), tell)
         try:
-            yield executor
+            with ending_in_time(executor, how.deadline) as timed:
+                yield timed
         finally:
             executor.close()
 
@@ -97,29 +98,30 @@ def preflight_hosts(system: System, environments: Mapping[str, EnvironmentSpec])
     return down
 
 
+def _told(down: Mapping[str, str], tell: Tell) -> Mapping[str, str]:
+    for message in dict.fromkeys(down.values()):
+        tell(f"{message}; the run goes on without what it measures")
+    return down
+
+
 def _inline(
-    system: System,
-    _environments: Mapping[str, EnvironmentSpec],
-    _how: Opening,
-    _code: Path,
-    down: Mapping[str, str],
-    tell: Tell,
+    system: System, environments: Mapping[str, EnvironmentSpec], _how: Opening, _code: Path, tell: Tell
 ) -> Executor:
+    down = _told(preflight_hosts(system, environments), tell)
     bits = system.card.bits
     plans = {name: HostPlan(host, str(host.folder), bits) for name, host in system.hosts.items() if name not in down}
     return InlineExecutor(plans, down=down, tell=tell)
 
 
 def _on_ray(
-    system: System,
-    environments: Mapping[str, EnvironmentSpec],
-    how: Opening,
-    code: Path,
-    down: Mapping[str, str],
-    tell: Tell,
+    system: System, environments: Mapping[str, EnvironmentSpec], how: Opening, code: Path, tell: Tell
 ) -> Executor:
+    """On a cluster of our own, after this machine was tried; on one that is there, after its nodes were."""
+    address = cluster_address(how.address)
+    down = _told(preflight_hosts(system, environments), tell) if address is None else {}
     set_ray_variables()
     from torus_ray.engine.cluster import Cluster, reap_dead_sessions
+    from torus_ray.engine.nodes import look_at_nodes
     from torus_ray.engine.ray_executor import RayExecutor
 
     for line in reap_dead_sessions():
@@ -132,5 +134,14 @@ def _on_ray(
         for name, host in system.hosts.items()
     }
     needed = math.ceil(sum(plan.ray_cpus for plan in plans.values()))
-    cluster = Cluster(code, how.address, num_cpus=max(os.cpu_count() or 1, needed))
+    cluster = Cluster(code, address, num_cpus=max(os.cpu_count() or 1, needed))
+    if address is not None:
+        cluster.start()
+        try:
+            lookout = look_at_nodes(plans, environments, tell)
+        except BaseException:
+            cluster.stop()
+            raise
+        down = _told(lookout.down, tell)
+        plans = {name: replace(plan, avoid=lookout.avoid.get(name, ())) for name, plan in plans.items()}
     return RayExecutor(plans, cluster, exact=how.exact, down=down, tell=tell)

@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -58,7 +59,7 @@ def run_preflight(request: Mapping[str, Any]) -> dict[str, Any]:
     """Try one environment; never raises for what is wrong with it.
 
     request:
-        name, file: the environment and where it is described; python: its interpreter.
+        name, file: the environment and where it is described; python: its interpreter, "" for the one that runs this.
         marker: a file that a complete build leaves, or "" where nothing is built; build: the command that builds it.
         python_minor, ray: what the driver runs, e.g. "3.11" and "2.60.0".
         imports: modules to import beside ray, numpy, soundfile and soxr.
@@ -69,6 +70,7 @@ def run_preflight(request: Mapping[str, Any]) -> dict[str, Any]:
     {what, where, expected, mend}.
     """
     started = time.monotonic()
+    request = {**request, "python": request["python"] or sys.executable}
     deadline_s = float(request.get("deadline_s") or DEADLINE_S)
     answer: dict[str, Any] = {"python_version": "", "ray_version": "", "versions": {}, "gpus": []}
     files = [str(file) for file in request.get("files") or ()]

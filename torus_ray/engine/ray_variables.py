@@ -15,6 +15,8 @@ RAY_VARIABLES = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Clusters of Ray 2.60 ask for a token by default, but a driver that joins one sends none unless it is told to.
     "RAY_AUTH_MODE": "token",
+    # What travels with a submitted job is for its driver; hosts get the folder that the driver lays out.
+    "RAY_OVERRIDE_JOB_RUNTIME_ENV": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1",
     # Ray prints what befell a worker on the driver's standard output, into the middle of a table or of JSON; what
     # matters of it is told by the executor.

@@ -12,11 +12,13 @@ import queue
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from torus_ray.audio import StoredClip
+from torus_ray.bank.memory import set_aside
+from torus_ray.engine.on_the_way import Asked, Durable, Follower, Pending, RecentClips, attempt_rows
 from torus_ray.heads import clip_from_wire, request_to_wire
 from torus_ray.protocol.executor import Attempt, Call, Executor, HostState, Outcome
 from torus_ray.protocol.graph import Node, Unit
@@ -25,7 +27,6 @@ from torus_ray.protocol.rows import REUSABLE, TABLES, make_row, reply_outcome, s
 from torus_ray.store.errors import ClipDamaged, StoreError
 from torus_ray.store.index import Found, ReuseIndex
 from torus_ray.store.interface import ClipSource, RunStore
-from torus_ray.store.layout import clip_path
 from torus_ray.store.tables import is_final
 
 Row = Mapping[str, Any]
@@ -33,6 +34,10 @@ Row = Mapping[str, Any]
 TICK_S = 0.5
 ONWARD = ("render", "caption")
 """Kinds of nodes whose rows others start from."""
+HANDED_ON = ("status", "reason", "clip", "clip_sha256", "text")
+"""What those need of a row."""
+GATHERED_ROWS = 1024
+"""Rows that wait here at most before a store gets them: many units taken over at once need no call in between."""
 STUCK_S = 60.0
 """Seconds without a finished unit after which the progress says what is being waited for."""
 
@@ -40,7 +45,8 @@ STUCK_S = 60.0
 @dataclass(frozen=True)
 class Progress:
     """How a run stands. units: expected of this command; done: durable; by_status: of those, new and kept ones
-    alike."""
+    alike. by_unit: (arm, operation, status) -> those that this command made durable. outcomes: the calls that came back
+    since the last one."""
 
     units: int
     done: int
@@ -50,34 +56,11 @@ class Progress:
     hosts: Mapping[str, HostState]
     elapsed_s: float
     stuck: str = ""
+    by_unit: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    outcomes: Sequence[Outcome] = ()
 
 
 Watch = Callable[[Progress], None]
-
-
-@dataclass(slots=True)
-class _Asked:
-    """A call in flight."""
-
-    node: Node
-    plan: Plan
-    asks: tuple[Ask, ...]
-    ready_at: float
-    earlier: tuple[Attempt, ...] = ()
-
-
-class _Durable(NamedTuple):
-    node: Node
-    rows: Sequence[Row]
-
-
-@dataclass(slots=True)
-class _Follower:
-    """A unit that waits for an equal key asked by another node."""
-
-    node: Node
-    plan: Plan
-    ask: Ask
 
 
 @dataclass
@@ -97,6 +80,7 @@ class Runner:
     watch: Watch = lambda progress: None
     store_failures: queue.SimpleQueue[StoreError] = field(default_factory=queue.SimpleQueue)
     by_status: Counter[str] = field(default_factory=Counter)
+    by_unit: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._left: dict[Node, int] = {}
@@ -105,10 +89,14 @@ class Runner:
         self._ready: dict[str | None, list[tuple[int, int, Node, float]]] = {}
         self._order = itertools.count()
         self._ids = itertools.count(1)
-        self._in_flight: dict[int, _Asked] = {}
-        self._followers: dict[str, list[_Follower]] = {}
-        self._durable: queue.SimpleQueue[_Durable] = queue.SimpleQueue()
+        self._in_flight: dict[int, Asked] = {}
+        self._followers: dict[str, list[Follower]] = {}
+        self._pending: dict[tuple[str, str], Pending] = {}
+        self._durable: queue.SimpleQueue[Durable] = queue.SimpleQueue()
+        self._heard = RecentClips()
+        self._places = {arm: Path(store.location) for arm, store in self.stores.items()}
         self._open = 0
+        self._leading = 0  # nodes on their way to the disk that others wait for
         self._kept = 0
         self._reused = 0
         self._stood = 0
@@ -136,24 +124,32 @@ class Runner:
                     self.by_status[str(self.known[unit.id]["status"])] += 1
         return self._units - self._kept
 
+    @set_aside()
     def run(self) -> None:
         """Until every unit has its row, durable."""
         self._started = self._moved = time.monotonic()
-        while self._open:
-            self._submit_ready()
-            for outcome in self.executor.collect(TICK_S if not self._has_work_here() else 0.0):
-                self._finish(outcome)
-            self._settle_durable()
-            if not self.store_failures.empty():
-                raise self.store_failures.get()
-            self.watch(self.progress())
+        try:
+            while self._open:
+                self._submit_ready()
+                self._hand_over()
+                timeout_s = TICK_S if not self._has_work_here() else 0.0
+                outcomes = self.executor.collect(timeout_s, settled=not self._leading)
+                for outcome in outcomes:
+                    self._finish(outcome)
+                self._hand_over()
+                self._settle_durable()
+                if not self.store_failures.empty():
+                    raise self.store_failures.get()
+                self.watch(self.progress(outcomes))
+        finally:
+            self._hand_over()
 
     @property
     def written(self) -> int:
         """Units that got a row by this command, computed or taken over."""
         return self.by_status.total() - self._kept - self._stood
 
-    def progress(self) -> Progress:
+    def progress(self, outcomes: Sequence[Outcome] = ()) -> Progress:
         silent_s = time.monotonic() - self._moved
         states = self.executor.states()
         stuck = ""
@@ -169,6 +165,8 @@ class Runner:
             hosts=states,
             elapsed_s=time.monotonic() - self._started,
             stuck=stuck,
+            by_unit=self.by_unit,
+            outcomes=outcomes,
         )
 
     # --- from ready to asked --------------------------------------------------------------------------------------
@@ -217,7 +215,8 @@ class Runner:
             rows = [make_row(self.protocol, node, unit, plan, None, settled(plan)) for unit in node.units]
             if all(self._stands(node, unit, plan, None) for unit in node.units):
                 self._stood += len(rows)
-                self._durable.put(_Durable(node, rows))
+                self._leading += bool(node.children)
+                self._durable.put(Durable([(node, len(rows))], rows))
             else:
                 self._append(node, rows)
             return []
@@ -225,11 +224,12 @@ class Runner:
         for ask in plan.asks:
             if self._stands(node, ask.unit, plan, ask.key):
                 self._stood += 1
+                self._leading += bool(node.children)
                 row = {**self.known[ask.unit.id], "reused_from": ask.unit.id}
-                self._durable.put(_Durable(node, [row]))
+                self._durable.put(Durable([(node, 1)], [row]))
                 continue
             if ask.key in self._followers:
-                self._followers[ask.key].append(_Follower(node, plan, ask))
+                self._followers[ask.key].append(Follower(node, plan, ask))
                 continue
             found = self.reuse.find(TABLES[node.kind], ask.key)
             if found is not None and self._take_over(node, plan, ask, found):
@@ -254,7 +254,7 @@ class Runner:
         clip = self._clip_bytes(node, plan)
         number = next(self._ids)
         request = self.protocol.request(plan, asks, clip, str(number))
-        self._in_flight[number] = _Asked(node, plan, asks, ready_at, earlier)
+        self._in_flight[number] = Asked(node, plan, asks, ready_at, earlier)
         label = asks[0].unit.id
         return Call(number, plan.host.name, plan.operation, request_to_wire(request), label, node.chain, plan.clip)
 
@@ -263,8 +263,12 @@ class Runner:
             return None
         if not node.parents:
             return SILENCE.data
-        heard = node.parents[0]
-        return self.stores[heard.arm.name].get_clip(plan.clip, self._rows[heard].get("clip_sha256"))
+        data = self._heard.get(plan.clip)
+        if data is None:
+            heard = node.parents[0]
+            data = self.stores[heard.arm.name].get_clip(plan.clip, self._rows[heard].get("clip_sha256"))
+            self._heard.add(plan.clip, data)
+        return data
 
     # --- from outcome to row --------------------------------------------------------------------------------------
 
@@ -277,7 +281,7 @@ class Runner:
             earlier = (*asked.earlier, *outcome.attempts)
             self.executor.submit([self._call(node, plan, (ask,), asked.ready_at, earlier) for ask in asks])
             return
-        attempts = _attempt_rows(asked, outcome)
+        attempts = attempt_rows(asked, outcome)
         failure = {"status": outcome.status, "reason": outcome.reason, "message": outcome.message}
         if outcome.status != "ok" or outcome.reply is None:
             rows = [make_row(self.protocol, node, ask.unit, plan, ask, failure) for ask in asks]
@@ -288,40 +292,72 @@ class Runner:
             for at, ask in enumerate(asks)
         ]
         clips = [clip_from_wire(outcome.reply["clip"])] if node.kind == "render" else []
+        for clip in clips:
+            self._heard.add(clip.id, clip.data)
         self._append(node, rows, clips=clips, attempts=attempts)
 
     def _append(
         self, node: Node, rows: Sequence[Row], *, clips: Sequence[StoredClip] = (), attempts: Sequence[Row] = ()
     ) -> None:
-        def durable(at: float, written: Sequence[Row]) -> None:
-            # On the store's thread: hand over and return.
-            self._durable.put(_Durable(node, written))
-            self.executor.nudge()
+        self._leading += bool(node.children)
+        pending = self._pending.setdefault((node.arm.name, TABLES[node.kind]), Pending())
+        pending.counts.append((node, len(rows)))
+        pending.rows += rows
+        pending.clips += clips
+        pending.attempts += attempts
+        if len(pending.rows) >= GATHERED_ROWS:
+            self._hand_over()
 
-        store = self.stores[node.arm.name]
-        store.append(
-            TABLES[node.kind], rows, clips=clips, attempts=attempts, on_durable=durable, urgent=bool(node.children)
-        )
+    def _hand_over(self) -> None:
+        """Give the stores what has gathered: at once to disk where something waits for it, or nothing more will come
+        with it."""
+        last = not self._in_flight and not any(self._ready.values())
+        for (arm, table), pending in list(self._pending.items()):
+
+            def durable(at: float, written: Sequence[Row], counts: Sequence[tuple[Node, int]] = pending.counts) -> None:
+                # On the store's thread: hand over and return.
+                self._durable.put(Durable(counts, written))
+                self.executor.nudge()
+
+            self.stores[arm].append(
+                table,
+                pending.rows,
+                clips=pending.clips,
+                attempts=pending.attempts,
+                on_durable=durable,
+                urgent=last or any(node.children for node, _ in pending.counts),
+            )
+            # Not sooner: Ctrl-C while a full store is waited for must lose nothing. Twice the same row does no harm.
+            del self._pending[arm, table]
 
     def _settle_durable(self) -> None:
         while True:
             try:
-                node, rows = self._durable.get_nowait()
+                counts, rows = self._durable.get_nowait()
             except queue.Empty:
                 return
-            for row in rows:
-                self.by_status[row["status"]] += 1
-                for follower in self._followers.pop(row["key"], ()) if row["key"] else ():
-                    self._follow(follower, node, row)
-            # What is asked later under an equal key, by the other arm's stage 1 above all, takes it over.
-            own = [row for row in rows if row["reused_from"] is None]
-            self.reuse.add(TABLES[node.kind], own, Path(self.stores[node.arm.name].location))
-            self._left[node] -= len(rows)
-            if node.kind in ONWARD:
-                self._rows[node] = rows[0]
-            if self._left[node] == 0:
-                self._open -= 1
-                self._release(node)
+            at = 0
+            for node, count in counts:
+                self._settle(node, rows[at : at + count])
+                at += count
+
+    def _settle(self, node: Node, rows: Sequence[Row]) -> None:
+        self._leading -= bool(node.children)
+        for row in rows:
+            self.by_status[row["status"]] += 1
+            self.by_unit[node.arm.name, node.operation, row["status"]] += 1
+            for follower in self._followers.pop(row["key"], ()) if row["key"] else ():
+                self._follow(follower, node, row)
+        # What is asked later under an equal key, by the other arm's stage 1 above all, takes it over.
+        own = [row for row in rows if row["reused_from"] is None]
+        if own:
+            self.reuse.add(TABLES[node.kind], own, self._places[node.arm.name])
+        self._left[node] -= len(rows)
+        if node.kind in ONWARD:
+            self._rows[node] = {name: rows[0].get(name) for name in HANDED_ON}
+        if self._left[node] == 0:
+            self._open -= 1
+            self._release(node)
 
     def _release(self, node: Node) -> None:
         for child in node.children:
@@ -335,7 +371,7 @@ class Runner:
 
     # --- re-use ---------------------------------------------------------------------------------------------------
 
-    def _follow(self, follower: _Follower, leader: Node, row: Row) -> None:
+    def _follow(self, follower: Follower, leader: Node, row: Row) -> None:
         """Give a unit the outcome of an equal key that has just become durable."""
         found = self._found(leader, row)
         if row["status"] not in REUSABLE or not self._take_over(follower.node, follower.plan, follower.ask, found):
@@ -349,8 +385,8 @@ class Runner:
         store = self.stores[node.arm.name]
         outcome = found.outcome
         clip = outcome["clip"] if node.kind == "render" else None
-        here = Path(store.location)
-        if clip and found.run == here and not clip_path(here, clip).is_file():
+        here = self._places[node.arm.name]
+        if clip and found.run == here and not store.has_clip(clip):
             return False
         if clip and found.run != here:
             linked = store.link_clips([ClipSource(clip, str(found.run), outcome["clip_sha256"])])
@@ -365,19 +401,4 @@ class Runner:
 
     def _found(self, node: Node, row: Row) -> Found:
         """A row just made durable, as something to take over."""
-        return Found(row, row["reused_from"] or row["unit_id"], Path(self.stores[node.arm.name].location))
-
-
-def _attempt_rows(asked: _Asked, outcome: Outcome) -> list[Row]:
-    """One row a unit and attempt; the questions of one call share its CPU seconds."""
-    rows: list[Row] = []
-    for ask in asked.asks:
-        for number, attempt in enumerate((*asked.earlier, *outcome.attempts), start=1):
-            row = asdict(attempt)
-            del row["number"]
-            row["attempt"] = number
-            row |= {"unit_id": ask.unit.id, "operation": outcome.call.operation, "ready_at": asked.ready_at}
-            if row["cpu_s"] is not None:
-                row["cpu_s"] /= len(asked.asks)
-            rows.append(row)
-    return rows
+        return Found(row, row["reused_from"] or row["unit_id"], self._places[node.arm.name])

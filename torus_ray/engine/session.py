@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torus_ray.bank.load import Bank, snapshot
+from torus_ray.bank.memory import set_aside
 from torus_ray.bank.schema import Test
 from torus_ray.engine.book import Book
 from torus_ray.engine.opening import Opening, open_executor, with_identity
@@ -19,10 +20,13 @@ from torus_ray.errors import InputError
 from torus_ray.protocol.executor import EngineStop
 from torus_ray.protocol.graph import Arm, Node, build_graph, measuring_graph
 from torus_ray.protocol.requests import Protocol
+from torus_ray.store.bucket import before_start
 from torus_ray.store.errors import StoreError
 from torus_ray.store.index import ReuseIndex
-from torus_ray.store.layout import bank_folder, clip_path, run_folder, write_snapshot
+from torus_ray.store.layout import bank_folder, run_folder, write_snapshot
 from torus_ray.store.local import LocalRunStore
+from torus_ray.store.mirror import named, prepare
+from torus_ray.store.place import place_of
 from torus_ray.systems import System
 
 Row = dict[str, Any]
@@ -36,7 +40,8 @@ EXIT_DONE, EXIT_FAILED_UNITS, EXIT_STOPPED = 0, 1, 3
 class RunOptions:
     """What `torus run` was asked for.
 
-    reference: what distances are taken to, as run.json names it; None where nothing is said.
+    results: a folder, or the mirror of one in a bucket (store.mirror.local_folder). reference: what distances are taken
+    to, as run.json names it; None where nothing is said.
     """
 
     results: Path
@@ -60,6 +65,7 @@ class RunResult:
     exit_code: int = field(default=EXIT_DONE)
 
 
+@set_aside()
 def run_system(
     system: System,
     bank: Bank,
@@ -84,18 +90,22 @@ def run_system(
         repeats=options.repeats,
         measures=system.metrics,
     )
+    home = bank_folder(options.results, bank.card.name, bank.hash)
+    prepare(options.results, home)
     try:
-        write_snapshot(bank_folder(options.results, bank.card.name, bank.hash), snapshot(bank))
+        with before_start():
+            write_snapshot(home, snapshot(bank), put=place_of(home).put)
     except OSError as error:
         raise InputError(
             f"runs cannot be kept there: {error.strerror or error}",
-            where=str(options.results),
+            where=named(options.results),
             expected="a folder that can be written, or made",
             mend="choose another with --results",
         ) from error
     return _conduct(system, bank, graph, options, began, watch, tell, conclude)
 
 
+@set_aside()
 def measure_runs(
     system: System,
     bank: Bank,
@@ -110,6 +120,7 @@ def measure_runs(
     system: named as the runs' is, its hosts those that measure. options.arms: of the runs, none of them a control.
     Errors as of :func:`run_system`.
     """
+    prepare(options.results, bank_folder(options.results, bank.card.name, bank.hash))
     graph = measuring_graph(system=system.name, tests=options.tests, arms=options.arms, measures=system.metrics)
     return _conduct(system, bank, graph, options, time.monotonic(), watch, tell, conclude, measuring=True)
 
@@ -136,11 +147,7 @@ def _conduct(
             name: stack.enter_context(LocalRunStore(folder, on_failure=failures.put))
             for name, folder in folders.items()
         }
-        known = {
-            unit: row
-            for name in stores
-            for unit, row in _known_rows(stores[name], folders[name], lost_clips=measuring).items()
-        }
+        known = {unit: row for name in stores for unit, row in _known_rows(stores[name], lost_clips=measuring).items()}
         graph = [node for node in graph if _is_there(node, known)]
         book = Book(system, bank, protocol, graph, stores, options.reference, measuring)
         reuse = ReuseIndex(options.results, protocol.fingerprints, here=list(folders.values()))
@@ -179,7 +186,7 @@ def _is_there(node: Node, known: Mapping[str, Row]) -> bool:
     return all(render.units[0].id in known for render in renders)
 
 
-def _known_rows(store: LocalRunStore, folder: Path, *, lost_clips: bool) -> dict[str, Row]:
+def _known_rows(store: LocalRunStore, *, lost_clips: bool) -> dict[str, Row]:
     """What earlier commands left, as far as the loop needs it. A render whose clip file is gone does not count as
     done, unless `lost_clips`."""
     columns = {
@@ -191,7 +198,7 @@ def _known_rows(store: LocalRunStore, folder: Path, *, lost_clips: bool) -> dict
     known: dict[str, Row] = {}
     for table, names in columns.items():
         for row in store.rows(table, names).iter_rows(named=True):
-            if not lost_clips and row.get("clip") and not clip_path(folder, row["clip"]).is_file():
+            if not lost_clips and row.get("clip") and not store.has_clip(row["clip"]):
                 continue
             known[row["unit_id"]] = row
     return known

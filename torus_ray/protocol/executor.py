@@ -101,6 +101,9 @@ class Executor(Protocol):
     when the run cannot go on. `room` says how many more calls of a host are worth submitting now: beyond it they only
     take memory.
 
+    Hosts that do not fit at the same time take turns: they come up when they have calls, and `start` does not wait for
+    them.
+
     A host that only measures stops nothing: `start` does not wait for it, and when it cannot be brought up, or keeps
     dying, its calls end as `failed` with the reason HOST_DOWN.
     """
@@ -110,17 +113,28 @@ class Executor(Protocol):
         ...
 
     def described(self) -> Mapping[str, Mapping[str, Any]]:
-        """The same for all hosts that are up by now: those that only measure may come later."""
+        """The same for all hosts that have been up by now: those that take turns, and those that only measure, may come
+        later."""
         ...
 
     def room(self, host: str) -> int: ...
 
     def submit(self, calls: Sequence[Call]) -> None: ...
 
-    def collect(self, timeout_s: float) -> list[Outcome]: ...
+    def collect(self, timeout_s: float, *, settled: bool = True) -> list[Outcome]:
+        """Outcomes that are there, or come within about `timeout_s`.
+
+        settled: no outcome that was handed back can lead to more calls by itself any more, all that are ready have been
+        submitted as far as there was room. Only then does a host that is idle give its place to one that waits for it.
+        """
+        ...
 
     def nudge(self) -> None: ...
 
     def states(self) -> Mapping[str, HostState]: ...
+
+    def halt(self, stop: EngineStop, within_s: float) -> None:
+        """Begin nothing new: `collect` raises `stop` once what is under way is back, after `within_s` at the latest."""
+        ...
 
     def close(self) -> None: ...

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from torus_ray.bank.load import Bank
+from torus_ray.bank.memory import no_collections
 from torus_ray.bank.schema import STAGES, Question, StageName, Test
 from torus_ray.errors import InputError
 from torus_ray.systems import EditMode
@@ -95,6 +96,18 @@ def build_graph(
     are added. Arms that control another bring that arm's renders with them. repeats: how often each question is asked
     of a clip. measures: what is measured of each clip of the tests and arms asked for -> the metrics made of it.
     """
+    with no_collections():
+        return _build(system, bank, tests, arms, repeats, measures)
+
+
+def _build(
+    system: str,
+    bank: Bank,
+    tests: Sequence[Test],
+    arms: Iterable[Arm],
+    repeats: int,
+    measures: Mapping[str, Collection[str]] | None,
+) -> list[Node]:
     if repeats < 1:
         raise InputError(f"repeats is {repeats}", where="--repeats", expected="1 or more", mend="leave it out for 1")
     wanted = list(dict.fromkeys(arms))

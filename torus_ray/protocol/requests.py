@@ -102,7 +102,7 @@ class Protocol:
         if node.kind == "caption":
             clip = str(parents[0]["clip"])
             content = {"instruction": self.texts.caption_instruction, "clip": clip}
-            return Plan(host, "caption", clip, (self._ask(node, node.units[0], host, content, content),))
+            return Plan(host, "caption", clip, (self._ask(node, host, content),))
         return self._answer(node, host, parents)
 
     def host(self, node: Node) -> HostSpec | None:
@@ -134,7 +134,7 @@ class Protocol:
         clip = None
         if node.operation == "edit":
             clip = content["clip"] = str(parents[0]["clip"])
-        return Plan(host, node.operation, clip, (self._ask(node, node.units[0], host, content, content),), caption)
+        return Plan(host, node.operation, clip, (self._ask(node, host, content),), caption)
 
     def _words(self, node: Node, caption: str | None) -> str | None:
         """Words to speak at a stage; in a native arm those of the last stage before that quoted any."""
@@ -146,6 +146,8 @@ class Protocol:
 
     def _answer(self, node: Node, host: HostSpec, parents: Sequence[Row]) -> Plan:
         clip = str(parents[0]["clip"]) if parents else SILENCE.id
+        # The questions of a clip share one call, so one seed: derived from the clip alone.
+        seed = self._seed(node, {"clip": clip})
         asks = []
         for unit in node.units:
             question = unit.question
@@ -156,9 +158,9 @@ class Protocol:
                 "options": list(options),
                 "prompt": self.texts.ask(question.text, options),
                 "clip": clip,
+                "seed": seed,
             }
-            # The questions of a clip share one call, so one seed: derived from the clip alone.
-            asks.append(self._ask(node, unit, host, content, {"clip": clip}))
+            asks.append(Ask(unit, self._key(node, host, content), content))
         return Plan(host, "answer", clip, tuple(asks))
 
     def shown(self, node: Node, unit: Unit) -> tuple[str, ...]:
@@ -167,22 +169,21 @@ class Protocol:
         item = f"{node.test.id}.{node.stage}.{unit.question.id}"
         return shown_options(seed=self.bank.card.order_seed, item=item, options=unit.question.options, shift=node.shift)
 
-    def _ask(
-        self, node: Node, unit: Unit, host: HostSpec, content: Mapping[str, Any], seeded_by: Mapping[str, Any]
-    ) -> Ask:
+    def _ask(self, node: Node, host: HostSpec, content: Mapping[str, Any]) -> Ask:
+        content = {**content, "seed": self._seed(node, content)}
+        return Ask(node.units[0], self._key(node, host, content), content)
+
+    def _seed(self, node: Node, seeded_by: Mapping[str, Any]) -> int:
         if self.system.card.seeds == "fixed":
-            seed = node.arm.seed + node.repeat
-        else:
-            origin = {
-                "request": seeded_by,
-                "stage": node.stage,
-                "purpose": node.operation,
-                "seed": node.arm.seed,
-                "repeat": node.repeat,
-            }
-            seed = int(sha256_of(origin)[:8], 16) & 0x7FFFFFFF
-        content = {**content, "seed": seed}
-        return Ask(unit, self._key(node, host, content), content)
+            return node.arm.seed + node.repeat
+        origin = {
+            "request": seeded_by,
+            "stage": node.stage,
+            "purpose": node.operation,
+            "seed": node.arm.seed,
+            "repeat": node.repeat,
+        }
+        return int(sha256_of(origin)[:8], 16) & 0x7FFFFFFF
 
     def _key(self, node: Node, host: HostSpec, content: Mapping[str, Any]) -> str:
         return sha256_of(

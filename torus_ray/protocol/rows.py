@@ -38,6 +38,8 @@ OUTCOMES = {
     "measure": MEASURE_OUTCOME,
 }
 
+OPTION_COLUMNS = ("option_a", "option_b", "option_c", "option_d", "option_e", "option_f")
+
 REUSABLE = ("ok", "unparsed", "refused")
 """Statuses whose outcome an equal key may take over; what failed is tried again."""
 
@@ -87,7 +89,7 @@ def make_row(
 def _answer_fields(protocol: Protocol, node: Node, unit: Unit, content: Mapping[str, Any], row: Row) -> Row:
     question = unit.question
     assert question is not None
-    options = protocol.shown(node, unit)
+    options = content.get("options") or protocol.shown(node, unit)
     right = letter_of(question.answer, options)
     letter = strict = rule = None
     status, reason = row["status"], row["reason"]
@@ -110,7 +112,7 @@ def _answer_fields(protocol: Protocol, node: Node, unit: Unit, content: Mapping[
         "reason": reason,
         "prompt": content.get("prompt"),
         "question_text": question.text,
-        **{f"option_{letter_name}": text for letter_name, text in zip("abcdef", options, strict=True)},
+        **dict(zip(OPTION_COLUMNS, options, strict=True)),
         "letter": letter,
         "letter_strict": strict,
         "rule": rule,

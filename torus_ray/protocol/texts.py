@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 VERSIONS = {"question": "v1", "caption_instruction": "v1", "self_caption": "v1"}
@@ -51,19 +51,24 @@ def texts_of(
 
 
 def _fill(template: str, **values: str) -> str:
-    # One pass over the template: a brace inside a caption or an option is text, never a field.
-    parts: list[str] = []
+    pieces = _pieces(template, tuple(values))
+    return "".join([values[piece] if at % 2 else piece for at, piece in enumerate(pieces)])
+
+
+@lru_cache(maxsize=32)
+def _pieces(template: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The text before the first field, that field, the text after it, and so on. What names no field is text."""
+    # The template alone is looked through: a brace inside a caption or an option is text, never a field.
+    pieces = [""]
     rest = template
     while rest:
         before, brace, after = rest.partition("{")
-        parts.append(before)
-        if not brace:
-            break
+        pieces[-1] += before
         name, closed, tail = after.partition("}")
-        if closed and name in values:
-            parts.append(values[name])
+        if closed and name in names:
+            pieces += [name, ""]
             rest = tail
         else:
-            parts.append("{")
+            pieces[-1] += brace
             rest = after
-    return "".join(parts)
+    return tuple(pieces)

@@ -274,7 +274,10 @@ def _jackknife(
 
 
 def is_itself(measured: Measured, reference: Measured) -> bool:
-    return measured.name == reference.name
+    """Whether an arm is taken to its own clips: those of another run of the same arm are a reference like any other."""
+    return measured.name == reference.name and all(
+        reference.clips[place].clip == facts.clip for place, facts in measured.clips.items() if place in reference.clips
+    )
 
 
 def _without_reference(

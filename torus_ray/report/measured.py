@@ -80,7 +80,7 @@ def measured_of(run: Run) -> Measured:
     manifest = run.manifest
     facts = {
         (row["test"], row["stage"], row["seed"]): ClipFacts(
-            row["audio_type"], row["clip"], row["duration_s"], row["status"] in ("ok", "refused", "failed", "no_clip")
+            row["audio_type"], row["clip"], row["duration_s"], rendered=True
         )
         for row in run.rows(
             "renders", ["test", "stage", "seed", "audio_type", "status", "clip", "duration_s"]

@@ -23,6 +23,7 @@ from torus_ray.store.errors import from_os_error
 from torus_ray.store.files import sha256_of, write_atomic
 from torus_ray.store.layout import MANIFEST
 from torus_ray.store.manifest import MeasureInfo
+from torus_ray.store.mirror import local_folder, look_into
 from torus_ray.store.parts import BROKEN
 from torus_ray.store.tables import SCHEMAS
 
@@ -34,12 +35,13 @@ _ROWS = ("test", "stage", "seed", "measure", "key", "fingerprint", "status", "re
 def locate(text: str) -> Path:
     """The run folder or pack file that `--reference` means: RUN, RUN:ARM (RUN a system's folder or a run beside that
     arm), or a file. Raises InputError."""
-    path = Path(text)
+    path = _here(text)
     if path.is_file() or (path / MANIFEST).is_file():
         return path.absolute()
     folder, colon, arm = text.rpartition(":")
-    if colon:
-        for place in (Path(folder) / arm, Path(folder).parent / arm):
+    if colon and not arm.startswith("//"):
+        beside = _here(folder)
+        for place in (beside / arm, beside.parent / arm):
             if (place / MANIFEST).is_file():
                 return place.absolute()
     raise InputError(
@@ -48,6 +50,13 @@ def locate(text: str) -> Path:
         expected="a run folder, SYSTEM_FOLDER:ARM, or a pack written by `torus reference pack`",
         mend="check the path; `torus run` prints those of its runs",
     )
+
+
+def _here(text: str) -> Path:
+    """A path, or the mirror of what an s3:// URI means, brought up to date."""
+    folder = local_folder(text)
+    look_into(folder)
+    return folder
 
 
 def named(place: Path, bank_folder: Path) -> str:

@@ -13,6 +13,7 @@ from torus_ray.errors import InputError
 from torus_ray.protocol.graph import CONTROLS, Arm
 from torus_ray.store.layout import MANIFEST, SNAPSHOT
 from torus_ray.store.manifest import RunManifest, read_manifest
+from torus_ray.store.mirror import named
 from torus_ray.store.reader import current_rows
 from torus_ray.systems import EDIT_MODES
 
@@ -85,7 +86,7 @@ class Run:
         if not path.is_file():
             raise InputError(
                 "the run's copy of its bank is not there",
-                where=str(path),
+                where=named(path),
                 expected="the snapshot that `torus run` writes beside the systems",
                 mend="copy it from where the run was made; the same `torus run` command writes it again",
             )
@@ -93,7 +94,7 @@ class Run:
         if bank.hash != self.manifest.bank_hash:
             raise InputError(
                 f"the copy of the bank is {bank.card.name}@{bank.hash[:8]}, the run was made on {self.bank_name}",
-                where=str(path),
+                where=named(path),
                 expected=f"a bank with the hash {self.manifest.bank_hash}",
                 mend="put the right snapshot back",
             )
@@ -105,8 +106,8 @@ def open_run(folder: Path) -> Run:
     manifest = read_manifest(folder)
     if manifest is None:
         raise InputError(
-            f"no run at {folder}",
-            where=str(folder.absolute()),
+            f"no run at {named(folder)}",
+            where=named(folder.absolute()),
             expected="a run folder: it holds run.json",
             mend="check the path; `torus run` prints it",
         )

@@ -22,7 +22,7 @@ from torus_ray.report.number import METHODS, Number
 from torus_ray.report.objective import line_numbers, notes_of
 from torus_ray.report.published import Published
 from torus_ray.report.runs import Run, open_run
-from torus_ray.stats.coherence import COUNTS, QUESTION, coherence
+from torus_ray.stats.coherence import COUNTS, QUESTION, coherences
 from torus_ray.stats.intervals import RESAMPLES
 from torus_ray.stats.paired import paired_difference
 from torus_ray.systems import EDIT_MODES
@@ -64,6 +64,10 @@ class Cell:
     no_clip: int
     tests: int
     strict_pct: float | None = None
+
+
+_Groups = list[tuple[dict[str, Any], Cell]]
+"""Groups of a slice: their columns and their numbers."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,11 @@ def coherence_table(
     _check(runs)
     frames = [answers_of(run, reread=reread) for run in runs]
     answers = together(frames)
-    cells = _cells(answers)
+    slices = [tuple(columns) for columns in by]
+    for columns in slices:
+        _check_slice(columns)
+    stages, totals, *sliced = _both_readings(answers, [(*_ARM, "stage"), _ARM, *((*_ARM, *each) for each in slices)])
+    cells = _cells(stages, totals)
     lines: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number in sorted(range(len(runs)), key=lambda at: _place(runs, at)):
         lines[runs[number].manifest.system, runs[number].line].append(number)
@@ -218,7 +226,7 @@ def coherence_table(
             )
         )
     ranked = _ranked(arms, answers)
-    breakdowns = tuple(_breakdown(answers, tuple(columns), list(lines)) for columns in by)
+    breakdowns = tuple(_breakdown(each, columns, list(lines)) for columns, each in zip(slices, sliced, strict=True))
     bank = _bank_facts(runs[0])
     notes = [*_notes(ranked, answers, *bank), *notes_of({f"{arm.system} {arm.arm}": arm.numbers for arm in ranked})]
     return CoherenceTable(runs[0].bank_name, *bank, ranked, breakdowns, tuple(notes))
@@ -282,25 +290,27 @@ def _cell(row: Mapping[str, Any], strict: Mapping[str, Any]) -> Cell:
     return Cell(**values, strict_pct=strict["pct"] if strict["pct"] != row["pct"] else None)
 
 
-def _both_readings(answers: pl.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, Any], Cell]]:
-    """Every group of `by` as (its columns, its cell), sorted by `by`."""
+def _both_readings(answers: pl.DataFrame, slices: Sequence[Sequence[str]]) -> list[_Groups]:
+    """For each of `slices`, its groups in order."""
     if not answers.height:
-        return []
-    loose = coherence(answers, by).to_dicts()
-    strict = coherence(answers, by, correct="correct_strict").to_dicts()
-    return [(row, _cell(row, other)) for row, other in zip(loose, strict, strict=True)]
+        return [[] for _ in slices]
+    loose, strict = (coherences(answers, slices, correct=correct) for correct in ("correct", "correct_strict"))
+    return [
+        [(row, _cell(row, other)) for row, other in zip(table.to_dicts(), letters.to_dicts(), strict=True)]
+        for table, letters in zip(loose, strict, strict=True)
+    ]
 
 
-def _cells(answers: pl.DataFrame) -> dict[tuple[str, str], dict[str, Cell]]:
+def _cells(stages: _Groups, totals: _Groups) -> dict[tuple[str, str], dict[str, Cell]]:
     cells: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
-    for row, cell in _both_readings(answers, [*_ARM, "stage"]):
+    for row, cell in stages:
         cells[row["system"], row["arm"]][STAGE_NAMES[row["stage"]]] = cell
-    for row, cell in _both_readings(answers, _ARM):
+    for row, cell in totals:
         cells[row["system"], row["arm"]]["Total"] = cell
     return {line: {name: found[name] for name in COLUMNS if name in found} for line, found in cells.items()}
 
 
-def _breakdown(answers: pl.DataFrame, by: tuple[str, ...], arms: Sequence[tuple[str, str]]) -> Breakdown:
+def _check_slice(by: Sequence[str]) -> None:
     unknown = [name for name in by if name not in ORDERS]
     if unknown or not by or len(set(by)) < len(by):
         raise InputError(
@@ -309,10 +319,10 @@ def _breakdown(answers: pl.DataFrame, by: tuple[str, ...], arms: Sequence[tuple[
             expected=f"one or more of {', '.join(ORDERS)}, crossed with +",
             mend="e.g. --by audio_type,stage+audio_type",
         )
-    rows = [
-        GroupRow(row["system"], row["arm"], tuple(row[name] for name in by), cell)
-        for row, cell in _both_readings(answers, [*_ARM, *by])
-    ]
+
+
+def _breakdown(groups: _Groups, by: tuple[str, ...], arms: Sequence[tuple[str, str]]) -> Breakdown:
+    rows = [GroupRow(row["system"], row["arm"], tuple(row[name] for name in by), cell) for row, cell in groups]
     rows.sort(
         key=lambda r: (arms.index((r.system, r.arm)), [_order(name, v) for name, v in zip(by, r.group, strict=True)])
     )

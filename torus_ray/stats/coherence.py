@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from torus_ray.errors import InputError
-from torus_ray.stats.intervals import Dependence, Estimate, dependence, estimates
+from torus_ray.stats.intervals import RESAMPLES, Array, Dependence, Estimate, dependence, estimates
 
 STATUSES = ("ok", "unparsed", "refused", "failed", "timeout", "no_clip")
 QUESTION = ("test", "stage", "question")
@@ -35,7 +35,9 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def coherence(frame: pl.DataFrame, by: Sequence[str] = (), *, correct: str = "correct") -> pl.DataFrame:
+def coherence(
+    frame: pl.DataFrame, by: Sequence[str] = (), *, correct: str = "correct", resamples: int = RESAMPLES
+) -> pl.DataFrame:
     """Coherence of every group of `by` (columns such as system, arm, stage, audio_type, family), sorted by `by`.
 
     frame: one row for every question that should have been answered, with columns test, stage, question, status and
@@ -48,19 +50,48 @@ def coherence(frame: pl.DataFrame, by: Sequence[str] = (), *, correct: str = "co
     Seeds and repeats that are not in `by` are pooled inside their tests.
     Raises InputError on two answers for one unit, an unknown status, or rows that contradict themselves.
     """
-    check_answers(frame, correct=correct, needs=by)
-    keys = list(by)
-    tallies = frame.group_by([*keys, "test"]).agg(
-        pl.col(correct).sum().cast(pl.Int64).alias("correct"),
-        pl.len().cast(pl.Int64).alias("expected"),
-        *((pl.col("status") == status).sum().cast(pl.Int64).alias(_count_name(status)) for status in STATUSES),
+    return coherences(frame, [by], correct=correct, resamples=resamples)[0]
+
+
+def coherences(
+    frame: pl.DataFrame, slices: Sequence[Sequence[str]], *, correct: str = "correct", resamples: int = RESAMPLES
+) -> list[pl.DataFrame]:
+    """:func:`coherence` by each of `slices`: answers are checked and counted once, resamples drawn once."""
+    columns = list(dict.fromkeys(name for by in slices for name in by))
+    check_answers(frame, correct=correct, needs=columns)
+    whole = list(dict.fromkeys([*columns, "test"]))
+    counted = (
+        _coded(frame.select(list(dict.fromkeys([*whole, correct, "status"]))), whole)
+        .group_by(whole)
+        .agg(
+            pl.col(correct).sum().cast(pl.Int64).alias("correct"),
+            pl.len().cast(pl.Int64).alias("expected"),
+            *((pl.col("status") == status).sum().cast(pl.Int64).alias(_count_name(status)) for status in STATUSES),
+        )
     )
-    tallies = tallies.sort([*keys, "test"])
-    groups = tallies.partition_by(keys, maintain_order=True) if keys else [tallies]
-    groups = [group for group in groups if group.height]
-    spreads = _estimates([(_floats(group, "correct"), _floats(group, "expected")) for group in groups])
-    rows = [_row(group, keys, *spread) for group, spread in zip(groups, spreads, strict=True)]
-    return pl.DataFrame(rows, schema={**{key: frame.schema[key] for key in keys}, **_SCHEMA})
+    groups = [_groups(counted, list(by)) for by in slices]
+    spreads = iter(_estimates([_tallies(group) for of_slice in groups for group in of_slice], resamples))
+    return [
+        pl.DataFrame(
+            [_row(group, by, *next(spreads)) for group in of_slice],
+            schema={**{key: frame.schema[key] for key in by}, **_SCHEMA},
+        )
+        for by, of_slice in zip(slices, groups, strict=True)
+    ]
+
+
+def _coded(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The frame with texts in `columns` as codes in the same order: grouping by them is several times faster."""
+    texts = [name for name in columns if frame.schema[name] == pl.String]
+    return frame.with_columns(frame[name].cast(pl.Enum(frame[name].drop_nulls().unique().sort())) for name in texts)
+
+
+def _groups(counted: pl.DataFrame, keys: list[str]) -> list[pl.DataFrame]:
+    """The counts of each test in each group of `keys`."""
+    whole = list(dict.fromkeys([*keys, "test"]))
+    tests = counted.group_by(whole).agg(pl.col(COUNTS).sum()).sort(whole)
+    groups = tests.partition_by(keys, maintain_order=True) if keys else [tests]
+    return [group for group in groups if group.height]
 
 
 def check_answers(frame: pl.DataFrame, *, correct: str = "correct", needs: Sequence[str] = ()) -> None:
@@ -81,7 +112,7 @@ def check_answers(frame: pl.DataFrame, *, correct: str = "correct", needs: Seque
         )
     unit = [*QUESTION, *(name for name in VARIANTS if name in frame.columns)]
     # Audio type and family belong to the question: they cannot make two answers of a double.
-    doubled = frame.group_by(unit).len().filter(pl.col("len") > 1).sort(unit)
+    doubled = _coded(frame.select(unit), unit).group_by(unit).len().filter(pl.col("len") > 1).sort(unit)
     if doubled.height:
         raise InputError(
             f"{doubled.height} units have more than one answer",
@@ -111,11 +142,13 @@ def _count_name(status: str) -> str:
     return "scored" if status == "ok" else status
 
 
-def _floats(group: pl.DataFrame, column: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return group[column].to_numpy().astype(np.float64)
+def _tallies(group: pl.DataFrame) -> tuple[Array, Array]:
+    """Right answers and questions of each test."""
+    correct, expected = (group[name].to_numpy().astype(np.float64) for name in ("correct", "expected"))
+    return correct, expected
 
 
-def _estimates(groups: Sequence[tuple[Any, Any]]) -> list[tuple[Estimate, Dependence]]:
+def _estimates(groups: Sequence[tuple[Array, Array]], resamples: int) -> list[tuple[Estimate, Dependence]]:
     """Both intervals of every group; groups of equally many tests share one pass over the resamples."""
     by_size: dict[int, list[int]] = defaultdict(list)
     for index, (values, _) in enumerate(groups):
@@ -123,7 +156,7 @@ def _estimates(groups: Sequence[tuple[Any, Any]]) -> list[tuple[Estimate, Depend
     made: dict[int, Estimate] = {}
     for indices in by_size.values():
         values, totals = (np.column_stack([groups[i][part] for i in indices]) for part in (0, 1))
-        made.update(zip(indices, estimates(values, totals, bounds=(0, 1)), strict=True))
+        made.update(zip(indices, estimates(values, totals, bounds=(0, 1), resamples=resamples), strict=True))
     return [(made[i], dependence(values, totals)) for i, (values, totals) in enumerate(groups)]
 
 

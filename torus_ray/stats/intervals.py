@@ -3,6 +3,9 @@
 A statistic here is a ratio sum(values) / sum(totals) over tests: right answers / questions, errors / words, summed KL /
 clips. Arrays are (n_tests,) for one such ratio or (n_tests, k) for k of them over the same number of tests.
 Sources: METRICS `ci.cluster_percentile` (the paper's column); STATS 1 for bootstrap-t; Wilson 1927.
+
+A resample says how often each test is drawn. Among very many tests with small counts most are alike (7 of 9 right, 8 of
+9): how often each kind is drawn is multinomial, which is the same law for a fraction of the draws.
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ RESAMPLES = 10_000
 SEED = 0
 LEVEL = 0.95
 CHUNK_CELLS = 2_000_000
+MANY_TESTS = 1_000
+"""From so many tests on, kinds of tests are drawn where there are few of them."""
+MAX_KINDS = 4_096
+"""Values times totals that are looked through for kinds."""
 
 Array = NDArray[np.float64]
 Method = Literal["percentile", "bootstrap_t", "wilson", "jackknife"]
@@ -68,7 +75,7 @@ def estimates(
     seed: int = SEED,
     level: float = LEVEL,
 ) -> list[Estimate]:
-    """k ratios over equally many tests: `values`, `totals` (n_tests, k); all share the same resamples.
+    """k ratios over equally many tests: `values`, `totals` (n_tests, k). Below MANY_TESTS all share the same resamples.
 
     bounds: the least and largest possible ratio: bootstrap-t limits are cut there. Where the tests do not vary, a
     proportion (bounds 0 and 1) gets Wilson's interval with n = tests, anything else none. One test: no interval at all.
@@ -93,10 +100,10 @@ def estimates(
     residual = v - ratio * m
     # Tests that all have one ratio leave rounding noise here, never a spread.
     steady = np.abs(residual).max(axis=0) <= 1e-12 * np.maximum(np.abs(v).max(axis=0), 1e-300)
-    shift, t = _resampled(residual, m, resamples, seed)
+    shift, t = _resampled(v, residual, m, resamples, seed)
     low, high = _ranks(resamples, level)
-    shift.sort(axis=0)
-    t.sort(axis=0)
+    for replicates in (shift, t):
+        replicates.partition((low, high), axis=1)
     error = np.sqrt(n / (n - 1) * (residual**2).sum(axis=0)) / m.sum(axis=0)
     made = []
     for j, value in enumerate(map(float, ratio)):
@@ -104,8 +111,8 @@ def estimates(
             wilson = wilson_interval(min(max(value, 0.0), 1.0), n, level) if bounds == (0, 1) else None
             made.append(Estimate(value, n, Interval(value, value, "percentile"), wilson))
             continue
-        percentile = Interval(value + float(shift[low, j]), value + float(shift[high, j]), "percentile")
-        limits = value - float(t[high, j] * error[j]), value - float(t[low, j] * error[j])
+        percentile = Interval(value + float(shift[j, low]), value + float(shift[j, high]), "percentile")
+        limits = value - float(t[j, high] * error[j]), value - float(t[j, low] * error[j])
         made.append(Estimate(value, n, percentile, _within(limits, bounds)))
     return made
 
@@ -124,27 +131,63 @@ def _within(limits: tuple[float, float], bounds: tuple[float, float] | None) -> 
     return Interval(low, high, "bootstrap_t") if np.isfinite(low) and np.isfinite(high) else None
 
 
-def _resampled(residual: Array, totals: Array, resamples: int, seed: int) -> tuple[Array, Array]:
-    """Shift of the ratio and its studentised form in each resample, both (resamples, k).
+def _resampled(values: Array, residual: Array, totals: Array, resamples: int, seed: int) -> tuple[Array, Array]:
+    """Shift of the ratio and its studentised form in each resample, both (k, resamples).
 
     With e = v - r m the shift is sum(e*) / sum(m*), and its squared error n/(n-1) sum((e* - shift m*)^2) / sum(m*)^2.
     """
     n, k = residual.shape
-    stacked = np.hstack([residual, totals, residual**2, residual * totals, totals**2])
-    shifts, ts = np.empty((resamples, k)), np.empty((resamples, k))
+    shifts, ts = np.empty((k, resamples)), np.empty((k, resamples))
     floor = 1e-12 * (residual**2).sum(axis=0)
-    for start, weights in _weights(n, resamples, seed):
-        e, m, ee, em, mm = np.split(weights @ stacked, 5, axis=1)
-        shift = e / m
-        spread = ee - 2 * shift * em + shift**2 * mm
-        # A resample whose tests are all alike has no error of its own: its t is 0 or without limit.
-        spread = np.where(spread > floor, spread, 0.0)
-        error = np.sqrt(n / (n - 1) * spread) / m
-        still = np.where(np.abs(e) <= 1e-9 * np.sqrt(ee), 0.0, np.copysign(np.inf, e))
-        rows = slice(start, start + len(weights))
-        shifts[rows] = shift
-        ts[rows] = np.where(error > 0, shift / np.where(error > 0, error, 1.0), still)
+    drawn_whole = []
+    for j in range(k):
+        found = _kinds(values[:, j], totals[:, j]) if n >= MANY_TESTS else None
+        if found is None:
+            drawn_whole.append(j)
+            continue
+        first, counts = found
+        weights = np.random.default_rng([seed, n]).multinomial(n, counts / n, size=resamples).astype(np.float64)
+        parts = _parts(residual[first, j, None], totals[first, j, None])
+        shifts[j : j + 1], ts[j : j + 1] = _studentised(weights @ parts, n, floor[j : j + 1])
+    if drawn_whole:
+        parts = _parts(residual[:, drawn_whole], totals[:, drawn_whole])
+        for start, weights in _weights(n, resamples, seed):
+            at = np.ix_(drawn_whole, range(start, start + len(weights)))
+            shifts[at], ts[at] = _studentised(weights @ parts, n, floor[drawn_whole])
     return shifts, ts
+
+
+def _parts(residual: Array, totals: Array) -> Array:
+    """What is summed over a resample: e, m, e^2, e m, m^2, side by side."""
+    return np.hstack([residual, totals, residual**2, residual * totals, totals**2])
+
+
+def _studentised(sums: Array, n: int, floor: Array) -> tuple[Array, Array]:
+    """Shift and studentised shift (k, resamples), from the sums of _parts (resamples, 5 k)."""
+    e, m, ee, em, mm = np.split(sums.T, 5)
+    shift = e / m
+    spread = ee - 2 * shift * em + shift**2 * mm
+    # A resample whose tests are all alike has no error of its own: its t is 0 or without limit.
+    spread = np.where(spread > floor[:, None], spread, 0.0)
+    error = np.sqrt(n / (n - 1) * spread) / m
+    still = np.where(np.abs(e) <= 1e-9 * np.sqrt(ee), 0.0, np.copysign(np.inf, e))
+    return shift, np.where(error > 0, shift / np.where(error > 0, error, 1.0), still)
+
+
+def _kinds(values: Array, totals: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """The first test of each kind (equal value, equal total) and how many there are; None for no small whole counts,
+    or where kinds are many."""
+    width = int(totals.max()) + 1
+    if values.min() < 0 or (values.max() + 1) * width > MAX_KINDS:
+        return None
+    codes = values.astype(np.int64) * width + totals.astype(np.int64)
+    if (codes != values * width + totals).any():
+        return None
+    counts = np.bincount(codes)
+    kinds = np.flatnonzero(counts)
+    first = np.empty(len(counts), dtype=np.intp)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return (first[kinds], counts[kinds]) if len(kinds) * 8 <= len(values) else None
 
 
 def _weights(n: int, resamples: int, seed: int) -> Iterator[tuple[int, Array]]:

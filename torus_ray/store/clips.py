@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
-from torus_ray.audio import BadClip, StoredClip, identify
+from torus_ray.audio import StoredClip
 from torus_ray.store.errors import ClipDamaged
 from torus_ray.store.faults import Fault, no_fault
-from torus_ray.store.files import fsync_folder, make_folder, temp_beside, write_atomic
 from torus_ray.store.interface import ClipSource, KeptClip, Linked
 from torus_ray.store.layout import clip_path
-
-CLIP_THREADS = 8
-"""fsync waits for the disk, not for a processor: eight at a time keep 2 KB clips from being the brake."""
+from torus_ray.store.mirror import mirror_of, named
+from torus_ray.store.place import Place, is_clip
 
 
 class ClipFolder:
-    """The clips of one run folder. Files are written on a few threads of its own."""
+    """The clips of one run. Files are written on a few threads of its own."""
 
-    def __init__(self, run: Path, *, threads: int = CLIP_THREADS, fault: Fault = no_fault) -> None:
-        self._run, self._fault = run, fault
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="torus-clips")
+    def __init__(self, run: Path, place: Place, *, fault: Fault = no_fault) -> None:
+        self._run, self._place, self._fault = run, place, fault
+        self._pool = ThreadPoolExecutor(place.clip_threads, thread_name_prefix="torus-clips")
 
     def start_keep(self, stored: StoredClip) -> Future[KeptClip]:
         """Begin to write a clip; durable only after :meth:`sync` of it. OSError comes out of the future."""
@@ -33,7 +31,7 @@ class ClipFolder:
     def sync(self, clips: Iterable[str]) -> None:
         """Make the names of written clips durable: one fsync a folder."""
         folders = {clip_path(self._run, clip).parent for clip in clips}
-        for _ in self._pool.map(fsync_folder, folders):
+        for _ in self._pool.map(self._place.sync, folders):
             pass
 
     def link(self, sources: Iterable[ClipSource]) -> Linked:
@@ -50,36 +48,18 @@ class ClipFolder:
         return Linked(kept, damaged)
 
     def close(self) -> None:
-        self._pool.shutdown(wait=True)
+        # What has not begun when the store has failed is not waited for.
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _keep(self, stored: StoredClip) -> KeptClip:
-        path = clip_path(self._run, stored.id)
-        data = stored.data
-        present = path.read_bytes() if path.exists() else None
-        if present is not None and (present == data or _identity(present) == stored.id):
-            # Same sound, perhaps from another encoder version: older rows name the sha256 of this file, so it stays.
-            data = present
-        else:
-            make_folder(path.parent)
-            write_atomic(path, data, sync_folder=False)
+        data = self._place.keep_clip(stored.id, stored.data)
         self._fault("clip_written")
         return _kept(stored.id, data)
 
     def _link(self, source: ClipSource) -> KeptClip:
-        data = read_clip(Path(source.location), source.id, source.sha256)
-        path = clip_path(self._run, source.id)
-        make_folder(path.parent)
-        if path.exists() and _identity(path.read_bytes()) == source.id:
-            return _kept(source.id, path.read_bytes())
-        temp = temp_beside(path)
-        try:
-            os.link(clip_path(Path(source.location), source.id), temp)
-        except OSError:
-            # Another file system, or one without hard links.
-            write_atomic(path, data, sync_folder=False)
-        else:
-            os.replace(temp, path)
-        return _kept(source.id, data)
+        run = Path(source.location)
+        data = read_clip(run, source.id, source.sha256)
+        return _kept(source.id, self._place.keep_clip(source.id, data, run))
 
 
 def read_clip(run: Path, clip: str, sha256: str | None = None) -> bytes:
@@ -87,33 +67,44 @@ def read_clip(run: Path, clip: str, sha256: str | None = None) -> bytes:
 
     With `sha256` the file is checked against it, else the PCM against the identity. Raises ClipDamaged naming the file.
     """
+    wrong = "the clip file is missing"
+    for data in _copies(clip_path(run, clip)):
+        if sha256 is not None:
+            if hashlib.sha256(data).hexdigest() == sha256:
+                return data
+            wrong = "the clip file's bytes are not those that were stored (sha256 differs)"
+        elif is_clip(data, clip):
+            return data
+        else:
+            wrong = "the clip file's sound is not the one that its name says (PCM sha256 differs)"
+    raise _damaged(run, clip, wrong)
+
+
+def stored_bytes(run: Path, clip: str) -> bytes:
+    """What lies under a clip's name in the run folder or in the bucket, unchecked. Raises FileNotFoundError."""
     path = clip_path(run, clip)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise _damaged(path, "the clip file is missing") from error
-    if sha256 is not None:
-        if hashlib.sha256(data).hexdigest() != sha256:
-            raise _damaged(path, "the clip file's bytes are not those that were stored (sha256 differs)")
-    elif _identity(data) != clip:
-        raise _damaged(path, "the clip file's sound is not the one that its name says (PCM sha256 differs)")
-    return data
+    mirror = mirror_of(run)
+    return path.read_bytes() if mirror is None else mirror.bucket.get(mirror.key(path))
 
 
-def _damaged(path: Path, what: str) -> ClipDamaged:
+def _copies(path: Path) -> Iterator[bytes]:
+    """The file, and where it lies in a mirror and is not good enough, what the bucket has."""
+    with suppress(FileNotFoundError):
+        yield path.read_bytes()
+    mirror = mirror_of(path)
+    if mirror is not None:
+        with suppress(FileNotFoundError):
+            yield mirror.bucket.get(mirror.key(path))
+
+
+def _damaged(run: Path, clip: str, what: str) -> ClipDamaged:
+    path = named(clip_path(run, clip))
     return ClipDamaged(
         f"{what}: {path}",
-        where=str(path),
+        where=path,
         expected="the FLAC file as the engine wrote it",
         mend="put the file back from a copy, or delete the run folder's rows that need it by running its system anew",
     )
-
-
-def _identity(data: bytes) -> str | None:
-    try:
-        return identify(data)
-    except BadClip:
-        return None
 
 
 def _kept(clip: str, data: bytes) -> KeptClip:

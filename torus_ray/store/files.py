@@ -7,10 +7,20 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 TEMP_PREFIX = ".tmp-"
 """Names that readers ignore and the next lease holder removes."""
+
+
+Content = bytes | Callable[[BinaryIO], None]
+"""The bytes of a file, or a function that writes them."""
+
+
+class Put(Protocol):
+    """How a file appears, durable and whole: :func:`write_atomic`, or what does the same in a bucket."""
+
+    def __call__(self, path: Path, content: Content, *, before_rename: Callable[[], None] | None = None) -> None: ...
 
 
 def temp_beside(path: Path) -> Path:
@@ -41,14 +51,14 @@ def make_folder(folder: Path) -> None:
 
 def write_atomic(
     path: Path,
-    content: bytes | Callable[[BinaryIO], None],
+    content: Content,
     *,
     sync_folder: bool = True,
     before_rename: Callable[[], None] | None = None,
 ) -> None:
     """Write `path` so that at any moment either the old or the whole new content is there; durable when it returns.
 
-    content: the bytes, or a function that writes them. sync_folder: False where the caller makes the name durable later
+    sync_folder: False where the caller makes the name durable later
     with :func:`fsync_folder`. Nothing is left behind when it fails.
     """
     temp = temp_beside(path)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
+from array import array
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from torus_ray.store.errors import ManifestError
 from torus_ray.store.layout import find_runs
 from torus_ray.store.manifest import read_manifest
+from torus_ray.store.mirror import mirror_of
 from torus_ray.store.reader import current_rows
 from torus_ray.store.tables import FINAL_STATUSES, OUTCOMES, Row
 
@@ -51,6 +53,9 @@ class ReuseIndex:
     ) -> None:
         wanted = frozenset(fingerprints)
         others = [run for run in find_runs(results) if run not in here and _shares_head(run, wanted)]
+        if (mirror := mirror_of(results)) is not None:
+            for run in others:
+                mirror.bring(run)
         self._runs = [*here, *others]
         self._tables = {table: _Outcomes(table, self._runs, wanted) for table in tables}
 
@@ -78,11 +83,13 @@ class ReuseIndex:
 
 
 class _Outcomes:
-    """One table: columns sorted by a hash of the key, and the newest rows as dicts."""
+    """One table: levels of columns sorted by a hash of the key, oldest and largest first, and the newest rows as
+    dicts."""
 
     def __init__(self, table: str, runs: Sequence[Path], fingerprints: Collection[str]) -> None:
         self._columns = ["key", "unit_id", *OUTCOMES[table]]
-        self._new: dict[str, dict[str, Any]] = {}
+        self._new: dict[str, tuple[Row, int]] = {}
+        self._levels: list[_Level] = []
         frames = []
         for number, run in enumerate(runs):
             rows = current_rows(run, table, [*self._columns, "fingerprint"])
@@ -92,40 +99,53 @@ class _Outcomes:
                 & pl.col("fingerprint").is_in(list(fingerprints))
             )
             frames.append(kept.select(*self._columns, pl.lit(number, pl.Int32).alias("run")))
-        self._settle(pl.concat(frames) if frames else None)
+        if frames:
+            self._levels.append(_Level(pl.concat(frames)))
 
     def find(self, key: str) -> dict[str, Any] | None:
-        new = self._new.get(key)
-        if new is not None or self._rows is None:
-            return new
-        wanted = int(key[:_HASH_DIGITS], 16)
-        at = int(np.searchsorted(self._hashes, wanted))
-        while at < len(self._hashes) and self._hashes[at] == wanted:
-            row = self._rows.row(at, named=True)
-            if row["key"] == key:
-                return row
-            at += 1
-        return None
+        if key in self._new:
+            row, run = self._new[key]
+            return {**{name: row.get(name) for name in self._columns}, "run": run}
+        return next((found for level in self._levels if (found := level.find(key)) is not None), None)
 
     def add(self, rows: Sequence[Row], run: int) -> None:
         for row in rows:
             if row.get("key") and row["status"] in FINAL_STATUSES:
-                self._new.setdefault(row["key"], {name: row.get(name) for name in self._columns} | {"run": run})
-        if len(self._new) >= _SETTLE and self._rows is not None:
-            new = pl.DataFrame(list(self._new.values()), schema=self._rows.schema)
+                self._new.setdefault(row["key"], (row, run))
+        if len(self._new) >= _SETTLE and self._levels:
+            columns = {name: [row.get(name) for row, _ in self._new.values()] for name in self._columns}
+            columns["run"] = [run for _, run in self._new.values()]
+            self._levels.append(_Level(pl.DataFrame(columns, schema=self._levels[0].rows.schema)))
             self._new = {}
-            self._settle(pl.concat([self._rows, new]))
+            # As in a count to the base two, each row is sorted again about once for every doubling of all.
+            while len(self._levels) > 1 and self._levels[-2].rows.height <= self._levels[-1].rows.height:
+                newest = self._levels.pop().rows
+                self._levels[-1] = _Level(pl.concat([self._levels[-1].rows, newest]))
 
     def __len__(self) -> int:
-        return len(self._new) + (0 if self._rows is None else self._rows.height)
+        return len(self._new) + sum(level.rows.height for level in self._levels)
 
-    def _settle(self, rows: pl.DataFrame | None) -> None:
-        if rows is not None:
-            rows = rows.unique("key", keep="first", maintain_order=True)
-            hashes = rows["key"].str.slice(0, _HASH_DIGITS).str.to_integer(base=16, dtype=pl.Int64).alias("hash")
-            order = hashes.arg_sort()
-            rows, self._hashes = rows[order], hashes[order].to_numpy()
-        self._rows = rows
+
+class _Level:
+    """Rows sorted by a hash of their keys, the first of each key."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        rows = rows.unique("key", keep="first", maintain_order=True)
+        hashes = rows["key"].str.slice(0, _HASH_DIGITS).str.to_integer(base=16, dtype=pl.Int64).alias("hash")
+        order = hashes.arg_sort()
+        self.rows = rows[order]
+        # Looked up by plain bisection: numpy's gives the interpreter away, which another thread may hold for long.
+        self._hashes = array("q", hashes[order].to_numpy().tobytes())
+
+    def find(self, key: str) -> dict[str, Any] | None:
+        wanted = int(key[:_HASH_DIGITS], 16)
+        at = bisect_left(self._hashes, wanted)
+        while at < len(self._hashes) and self._hashes[at] == wanted:
+            row = self.rows.row(at, named=True)
+            if row["key"] == key:
+                return row
+            at += 1
+        return None
 
 
 def _shares_head(run: Path, fingerprints: frozenset[str]) -> bool:

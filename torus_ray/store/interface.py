@@ -1,8 +1,7 @@
-"""What the engine asks of a store, whatever it stands on.
+"""What the engine asks of a store, whatever it stands on (`place`): a folder, or a bucket of an object store.
 
-A local folder is one answer (`local`); an object store is another: there a part is one PUT, which is the commit; a
-clip is one PUT under its identity; the lease is an object renewed by a heartbeat; epochs come from a conditional PUT.
-Both keep the same promises:
+In a bucket a part is one PUT, which is the commit; a clip is one PUT under its identity; the lease is an object renewed
+by a heartbeat; epochs come from a conditional PUT. Both keep the same promises:
 
 - `on_durable` is called only when the rows, and every clip given with them, survive a kill and a power cut;
 - a reader sees, for each unit, the row of the newest (epoch, part, position): never two, never half a part;
@@ -73,7 +72,11 @@ class RunStore(Protocol):
 
     @property
     def location(self) -> str:
-        """The run folder or its URI."""
+        """Where it can be read: the run folder, or its mirror."""
+
+    @property
+    def name(self) -> str:
+        """What to call it before people: the run folder, or its URI."""
 
     @property
     def epoch(self) -> int: ...
@@ -104,6 +107,9 @@ class RunStore(Protocol):
 
     def get_clip(self, clip: str, sha256: str | None = None) -> bytes:
         """A clip's FLAC bytes, checked against the file's sha256 or, without it, the identity. Raises ClipDamaged."""
+
+    def has_clip(self, clip: str) -> bool:
+        """Whether a file lies under this clip's name."""
 
     def link_clips(self, sources: Sequence[ClipSource]) -> Linked:
         """Take over clips of other runs, checked, durable on return; what is damaged there is named and left."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torus_ray.errors import InputError
-from torus_ray.store.files import make_folder, write_atomic
+from torus_ray.store.files import Put, make_folder, write_atomic
 
 MANIFEST = "run.json"
 LOCK = "lock"
@@ -74,8 +74,11 @@ def find_runs(path: Path) -> list[Path]:
     return []
 
 
-def write_snapshot(folder: Path, data: bytes) -> Path:
-    """Keep the bank's snapshot (gzip bytes) beside the systems, once. Raises InputError where another bank's lies."""
+def write_snapshot(folder: Path, data: bytes, *, put: Put = write_atomic) -> Path:
+    """Keep the bank's snapshot (gzip bytes) beside the systems, once. Raises InputError where another bank's lies.
+
+    put: how files become durable there.
+    """
     path = folder / SNAPSHOT
     if path.exists():
         if _content(path.read_bytes()) != _content(data):
@@ -87,7 +90,7 @@ def write_snapshot(folder: Path, data: bytes) -> Path:
             )
         return path
     make_folder(folder)
-    write_atomic(path, data)
+    put(path, data)
     return path
 
 

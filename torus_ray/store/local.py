@@ -1,4 +1,4 @@
-"""The store on a local (or shared POSIX) file system: one folder a run."""
+"""A run open for writing, by its folder: one on a disk, or the mirror of one in a bucket (`mirror.local_folder`)."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ from torus_ray.audio import StoredClip
 from torus_ray.store.clips import ClipFolder, read_clip
 from torus_ray.store.errors import StoreError, from_os_error
 from torus_ray.store.faults import Fault, fault_from_environment
-from torus_ray.store.files import temps_under
 from torus_ray.store.interface import ClipSource, Linked, OnDurable, OnFailure
-from torus_ray.store.lease import take_lease
 from torus_ray.store.manifest import RunManifest, read_manifest, write_manifest
+from torus_ray.store.mirror import named
+from torus_ray.store.place import place_of
 from torus_ray.store.reader import current_rows
 from torus_ray.store.tables import Row
 from torus_ray.store.writer import Writer
 
 
 class LocalRunStore:
-    """A :class:`~torus_ray.store.interface.RunStore` on a folder; open while it exists, a context manager::
+    """A :class:`~torus_ray.store.interface.RunStore` by its folder; open while it exists, a context manager::
 
         with LocalRunStore(run, on_failure=events.put) as store:
             store.append("renders", [row], clips=[stored], on_durable=lambda at, rows: events.put(unit), urgent=True)
 
-    Raises RunHeld where another driver writes the folder, StoreError where it cannot be written. Opening removes what a
-    killed driver left half-done. fault: a test seam, see `faults`.
+    Raises RunHeld where another driver writes the run, StoreError where it cannot be written. Opening removes what a
+    killed driver left half-done. Where the folder mirrors a bucket, everything is durable there. fault: a test seam.
     """
 
     def __init__(self, run: Path, *, on_failure: OnFailure | None = None, fault: Fault | None = None) -> None:
         self._run = run
-        self._lease = take_lease(run)
+        self._place = place_of(run)
+        self._lease = self._place.take_lease()
         fault = fault if fault is not None else fault_from_environment()
-        self._clips = ClipFolder(run, fault=fault)
+        self._clips = ClipFolder(run, self._place, fault=fault)
         try:
-            for temp in temps_under(run):
-                temp.unlink()
-            self._writer = Writer(run, self._lease, self._clips, fault=fault, on_failure=on_failure)
+            self._writer = Writer(run, self._place, self._lease, self._clips, fault=fault, on_failure=on_failure)
         except OSError as error:
             self._give_back()
             raise from_os_error(error, run) from error
@@ -50,6 +49,10 @@ class LocalRunStore:
     @property
     def location(self) -> str:
         return str(self._run)
+
+    @property
+    def name(self) -> str:
+        return named(self._run)
 
     @property
     def epoch(self) -> int:
@@ -76,6 +79,9 @@ class LocalRunStore:
     def get_clip(self, clip: str, sha256: str | None = None) -> bytes:
         return read_clip(self._run, clip, sha256)
 
+    def has_clip(self, clip: str) -> bool:
+        return self._place.has_clip(clip)
+
     def link_clips(self, sources: Sequence[ClipSource]) -> Linked:
         self._lease.check()
         try:
@@ -88,7 +94,7 @@ class LocalRunStore:
 
     def write_manifest(self, manifest: RunManifest) -> None:
         self._lease.check()
-        write_manifest(self._run, manifest)
+        write_manifest(self._run, manifest, put=self._place.put)
 
     def close(self, *, compact: bool = True) -> None:
         try:

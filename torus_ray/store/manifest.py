@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from torus_ray.store.errors import ManifestError, from_os_error
-from torus_ray.store.files import make_folder, write_atomic
+from torus_ray.store.files import Put, make_folder, write_atomic
 from torus_ray.store.layout import MANIFEST
 
 MANIFEST_VERSION = 1
@@ -108,12 +108,12 @@ def read_manifest(run: Path) -> RunManifest | None:
         raise _unreadable(path, f"field {field}: {first['msg']}") from error
 
 
-def write_manifest(run: Path, manifest: RunManifest) -> None:
-    """Replace run.json in one step, durably. Raises StoreError."""
+def write_manifest(run: Path, manifest: RunManifest, *, put: Put = write_atomic) -> None:
+    """Replace run.json in one step, durably. put: how files become durable there. Raises StoreError."""
     path = run / MANIFEST
     try:
         make_folder(run)
-        write_atomic(path, manifest.model_dump_json(indent=1).encode())
+        put(path, manifest.model_dump_json(indent=1).encode())
     except OSError as error:
         raise from_os_error(error, path) from error
 

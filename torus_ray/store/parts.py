@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from torus_ray.store.errors import ManifestError
-from torus_ray.store.files import sha256_of, write_atomic
+from torus_ray.store.files import Put, sha256_of, write_atomic
 from torus_ray.store.layout import PARTS_LIST, TABLES_FOLDER, PartName, parse_part, parts_in, table_folder
 from torus_ray.store.tables import HISTORY_TABLES, SCHEMAS
 
@@ -116,11 +116,18 @@ def merge_candidates(parts: Sequence[Part], *, everything: bool) -> Sequence[Par
 
 
 def merge(
-    table: str, folder: Path, parts: Sequence[Part], name: PartName, *, written: Callable[[], None] = lambda: None
+    table: str,
+    folder: Path,
+    parts: Sequence[Part],
+    name: PartName,
+    *,
+    written: Callable[[], None] = lambda: None,
+    put: Put = write_atomic,
 ) -> Part:
     """Write one part with the current rows of `parts` (a run that ends with the newest); the caller deletes those.
 
-    Memory: a row group or two, and the unit ids. written: called before the rename. Raises one of BROKEN.
+    Memory: a row group or two, and the unit ids. written: called before the rename. put: how files become durable
+    there. Raises one of BROKEN.
     """
     # With nothing left before them, they stand for all that ever was: a part that somebody lost is no gap any more.
     whole = parts[0].name == next(iter(parts_in(folder)), None)
@@ -135,7 +142,7 @@ def merge(
                 writer.write_table(group)
                 rows += group.num_rows
 
-    write_atomic(folder / name.file_name, content, before_rename=written)
+    put(folder / name.file_name, content, before_rename=written)
     return Part(name, oldest, rows)
 
 
@@ -175,7 +182,7 @@ def read_parts_list(run: Path) -> dict[str, dict[str, str]]:
     return listed
 
 
-def write_parts_list(run: Path, parts: Mapping[str, Sequence[Part]]) -> None:
+def write_parts_list(run: Path, parts: Mapping[str, Sequence[Part]], *, put: Put = write_atomic) -> None:
     """Record which parts there are, so that one which goes missing can be named. Hashes only those not yet listed."""
     known = read_parts_list(run)
     listed: dict[str, dict[str, str]] = {}
@@ -188,7 +195,7 @@ def write_parts_list(run: Path, parts: Mapping[str, Sequence[Part]]) -> None:
                 digest = sha256_of(table_folder(run, table) / file)
             if digest is not None:
                 listed[table][file] = digest
-    write_atomic(run / TABLES_FOLDER / PARTS_LIST, json.dumps(listed, indent=1).encode())
+    put(run / TABLES_FOLDER / PARTS_LIST, json.dumps(listed, indent=1).encode())
 
 
 def _readable(path: Path) -> bool:

@@ -5,7 +5,8 @@ Unknown is null, never a sentinel. Times are epoch seconds, durations seconds, r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -106,14 +107,24 @@ def check_names(table: str, rows: Sequence[Row]) -> None:
 def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
     """Rows as a typed table; what a row lacks is null. Raises ValueError naming column and unit of a bad value."""
     schema = SCHEMAS[table]
+    if not rows:
+        return schema.empty_table()
     columns = []
-    for field in schema:
-        values = [row.get(field.name) for row in rows]
+    for field, values in zip(schema, _values(table, rows), strict=True):
         try:
             columns.append(pa.array(values, field.type))
         except (pa.ArrowException, TypeError, OverflowError) as error:
             raise ValueError(_culprit(table, field, rows)) from error
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _values(table: str, rows: Sequence[Row]) -> Iterator[tuple[Any, ...]]:
+    """The values of each column."""
+    names = SCHEMAS[table].names
+    try:
+        return zip(*map(itemgetter(*names), rows), strict=True)
+    except KeyError:
+        return zip(*([row.get(name) for name in names] for row in rows), strict=True)
 
 
 def _culprit(table: str, field: pa.Field[Any], rows: Sequence[Row]) -> str:

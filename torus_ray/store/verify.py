@@ -17,6 +17,7 @@ import polars as pl
 
 from torus_ray.audio import BadClip, identify
 from torus_ray.bank.schema import LETTERS
+from torus_ray.store.clips import stored_bytes
 from torus_ray.store.errors import ManifestError
 from torus_ray.store.files import sha256_of
 from torus_ray.store.layout import MANIFEST, PartName, clip_path, parse_part, table_folder
@@ -155,7 +156,7 @@ def _clip_files(run: Path, renders: pl.DataFrame) -> list[Finding]:
 def _clip_file(run: Path, row: Mapping[str, Any]) -> Finding | None:
     path = clip_path(run, row["clip"])
     try:
-        data = path.read_bytes()
+        data = stored_bytes(run, row["clip"])
     except FileNotFoundError:
         return Finding("missing_clip", row["unit_id"], f"its clip is not there: {path}")
     if hashlib.sha256(data).hexdigest() != row["clip_sha256"]:

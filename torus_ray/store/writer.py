@@ -18,7 +18,7 @@ from torus_ray.audio import StoredClip
 from torus_ray.store.clips import ClipFolder
 from torus_ray.store.errors import StoreError, from_os_error
 from torus_ray.store.faults import Fault
-from torus_ray.store.files import make_folder, write_atomic
+from torus_ray.store.files import make_folder
 from torus_ray.store.interface import KeptClip, Lease, OnDurable, OnFailure
 from torus_ray.store.layout import PartName, table_folder
 from torus_ray.store.parts import (
@@ -32,6 +32,7 @@ from torus_ray.store.parts import (
     unreadable,
     write_parts_list,
 )
+from torus_ray.store.place import Place
 from torus_ray.store.tables import SCHEMAS, TABLES, Row, check_names, to_arrow
 
 GROUP_ROWS = 1024
@@ -60,18 +61,20 @@ class _Queue:
     urgent: bool = False
     since: float = 0.0
 
-    def due(self) -> float:
+    def due(self, group_s: float) -> float:
         """When this should be written, by time.monotonic()."""
-        return self.since if self.urgent or self.rows >= GROUP_ROWS else self.since + GROUP_S
+        return self.since if self.urgent or self.rows >= GROUP_ROWS else self.since + group_s
 
 
 class Writer:
     """Writes the tables of one run folder. Its public methods may be called from any thread but its own."""
 
     def __init__(
-        self, run: Path, lease: Lease, clips: ClipFolder, *, fault: Fault, on_failure: OnFailure | None
+        self, run: Path, place: Place, lease: Lease, clips: ClipFolder, *, fault: Fault, on_failure: OnFailure | None
     ) -> None:
-        self._run, self._lease, self._clips, self._fault, self._on_failure = run, lease, clips, fault, on_failure
+        self._run, self._place, self._lease, self._clips = run, place, lease, clips
+        self._fault, self._on_failure = fault, on_failure
+        self._group_s = GROUP_S if place.group_s is None else place.group_s
         self._parts: dict[str, list[Part]] = {}
         self._seq = dict.fromkeys(TABLES, 0)
         read_parts_list(run)  # That it cannot be read is said now, not at the first merge.
@@ -79,8 +82,8 @@ class Writer:
             folder = table_folder(run, table)
             make_folder(folder)
             self._parts[table], covered = live_parts(folder)
-            for name in covered:  # What a merge that was cut short had replaced.
-                (folder / name.file_name).unlink()
+            # What a merge that was cut short had replaced.
+            place.delete([folder / name.file_name for name in covered])
         self._change = threading.Condition()
         self._queues = {table: _Queue() for table in TABLES}
         self._waiting_bytes = self._waiting_rows = 0
@@ -173,7 +176,7 @@ class Writer:
                 now = time.monotonic()
                 at_once = self._closing or self._flushing > 0
                 filled = {table: queue for table, queue in self._queues.items() if queue.entries}
-                due = {table: queue for table, queue in filled.items() if at_once or queue.due() <= now}
+                due = {table: queue for table, queue in filled.items() if at_once or queue.due(self._group_s) <= now}
                 if due:
                     self._busy = True
                     for table in due:
@@ -181,7 +184,7 @@ class Writer:
                     return {table: list(queue.entries) for table, queue in due.items()}
                 if self._closing:
                     return None
-                self._change.wait(min((queue.due() - now for queue in filled.values()), default=None))
+                self._change.wait(min((queue.due(self._group_s) - now for queue in filled.values()), default=None))
 
     # --- on the writer's thread ---
 
@@ -196,7 +199,7 @@ class Writer:
                 for table in TABLES:
                     self._merge(table, everything=True)
             self._lease.check()
-            write_parts_list(self._run, self._parts)
+            write_parts_list(self._run, self._parts, put=self._place.put)
         except Exception as error:
             self._fail(error)
 
@@ -207,7 +210,7 @@ class Writer:
         written = [[_with_file(table, row, kept) for row in entry.rows] for entry in entries]
         rows = [row for entry in written for row in entry]
         name = PartName(self._lease.epoch, self._seq[table] + 1)
-        write_atomic(
+        self._place.put(
             table_folder(self._run, table) / name.file_name,
             part_bytes(to_arrow(table, rows)),
             before_rename=lambda: self._fault("part_written"),
@@ -235,7 +238,9 @@ class Writer:
         folder = table_folder(self._run, table)
         name = PartName(self._lease.epoch, self._seq[table] + 1)
         try:
-            merged = merge(table, folder, chosen, name, written=lambda: self._fault("compaction_written"))
+            merged = merge(
+                table, folder, chosen, name, written=lambda: self._fault("compaction_written"), put=self._place.put
+            )
         except BROKEN:
             damaged = unreadable(folder, chosen)
             if not damaged:
@@ -248,9 +253,8 @@ class Writer:
         self._fault("compaction_renamed")
         self._seq[table] = name.seq
         self._parts[table] = [*self._parts[table][: -len(chosen)], merged]
-        write_parts_list(self._run, self._parts)
-        for part in chosen:
-            (folder / part.name.file_name).unlink(missing_ok=True)
+        write_parts_list(self._run, self._parts, put=self._place.put)
+        self._place.delete([folder / part.name.file_name for part in chosen])
 
     def _fail(self, error: Exception) -> None:
         failure = _as_store_error(error, self._run)

@@ -61,7 +61,7 @@ class HostCard(_Strict):
     adapter: "file.py:Class", relative to the card. environment: a name from runtime_envs, or "inherit".
     settings: keywords of the class. operating: more of them that change no reply and so are no part of its identity:
     where a server is, how many calls at once, prices, budgets; NAME_env holds the name of an environment variable.
-    num_cpus, num_gpus, memory_gb: what one replica holds, as Ray is told.
+    num_cpus, num_gpus, memory_gb: what one replica holds, as Ray is told: a share of a GPU, or whole GPUs of one node.
     gpu_memory_gb: GiB that must be free on a GPU; 0: its share of the card.
     style: "batch" or "async", as the class says. replicas: at most so many; where nothing is said, what fits the
     machine.
@@ -90,6 +90,13 @@ class HostCard(_Strict):
             if heads[operation].measures and operation != "measure":
                 raise ValueError(f"{operation} has measures, which belong to the operation measure")
         return heads
+
+    @field_validator("num_gpus")
+    @classmethod
+    def _as_ray_counts(cls, num_gpus: float) -> float:
+        if num_gpus > 1 and num_gpus != int(num_gpus):
+            raise ValueError(f"num_gpus is {num_gpus:g}: a share of one GPU, or whole GPUs of one node")
+        return num_gpus
 
     @field_validator("operating")
     @classmethod

@@ -10,5 +10,6 @@ NEEDS = {
     "test_contract.py": "diffusers",
     "test_cards.py": "polars",
     "test_on_ray.py": "polars",
+    "test_cascade.py": "polars",
 }
 collect_ignore = [file for file, package in NEEDS.items() if importlib.util.find_spec(package) is None]

@@ -25,7 +25,7 @@ LESS = {
 }
 """Environment -> packages of `modern` that are not in it."""
 IN_MODERN = ("test_listeners.py", "test_generators.py", "test_contract.py")
-IN_CORE = ("test_cards.py", "test_on_ray.py")
+IN_CORE = ("test_cards.py", "test_on_ray.py", "test_cascade.py")
 
 
 def smaller(name: str) -> EnvironmentSpec:

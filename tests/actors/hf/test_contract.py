@@ -14,9 +14,9 @@ from tests.actors.hf.tiny_generators import GENERATORS
 from tests.actors.hf.tiny_listeners import LISTENERS, SPECIAL, VOCABULARY, WORDS
 from tests.actors.hf.tiny_omni import OMNI
 from tests.actors.serving import ACTORS
+from tests.contract.batching import Batching
 from torus_ray.contract import check_host
 from torus_ray.engine.hosts import HostPlan
-from torus_ray.engine.inline import InlineExecutor
 from torus_ray.systems import CARD_SUFFIX, HostSpec, read_card
 
 CARDS = sorted(
@@ -67,8 +67,8 @@ def tiny(card: Path, weights: Path) -> HostSpec:
 
 
 @contextmanager
-def opened(host: HostSpec, _limit_s: float | None) -> Iterator[InlineExecutor]:
-    executor = InlineExecutor({host.name: HostPlan(host, str(host.folder), 16)})
+def opened(host: HostSpec, _limit_s: float | None) -> Iterator[Batching]:
+    executor = Batching(HostPlan(host, str(host.folder), 16))
     executor.start()
     try:
         yield executor
@@ -78,7 +78,7 @@ def opened(host: HostSpec, _limit_s: float | None) -> Iterator[InlineExecutor]:
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name.removesuffix(CARD_SUFFIX))
 def test_every_card_keeps_the_contract(card: Path, tmp_path: Path) -> None:
-    found = list(check_host(read_card(card), tiny(card, tmp_path), opened, calls=0))
+    found = list(check_host(read_card(card), tiny(card, tmp_path), opened, calls=0, ends_at=float("inf")))
     bad = [f"{f.operation} {f.check}: {f.found}; expected {f.expected}" for f in found if f.verdict == "failed"]
     assert not bad
     assert sum(f.verdict == "ok" for f in found) > 4

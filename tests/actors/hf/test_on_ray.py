@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.actors.hf.environments import MODERN, smaller
-from tests.actors.measures.environments import REPOSITORY, make, variables
-from tests.engine.conftest import ray_address, ray_cluster  # noqa: F401
+from tests.actors.hf import on_ray
 from tests.engine.systems import canary_bank
 from torus_ray.cli.run import choose_systems
-from torus_ray.engine.environments import EnvironmentSpec
 from torus_ray.engine.opening import Opening
 from torus_ray.engine.session import RunOptions, RunResult, run_system
 from torus_ray.protocol.graph import Arm
@@ -25,81 +19,37 @@ from torus_ray.systems import System
 
 ARMS = (Arm("native"), Arm("self-caption"), Arm("native", control="muted"))
 TYPES = ("speech", "sound", "music")
-STEPS = {"num_inference_steps": 2, "guidance_scale": 1.0}
-HEADS: dict[str, dict[str, Any]] = {
-    "generate": {**STEPS, "audio_end_in_s": 0.2},
-    "edit": {**STEPS, "task_type": "cover"},
-    "caption": {"max_new_tokens": 6, "min_new_tokens": 3},
-    "answer": {"max_new_tokens": 4},
-}
-"""Operation -> settings that a tiny model is quick with."""
-MAKE = """
-import sys
-from pathlib import Path
-from tests.actors.hf.tiny_generators import GENERATORS
-from tests.actors.hf.tiny_listeners import LISTENERS
-for kind in ("StableAudioPipeline", "AceStepPipeline", "musicflamingo"):
-    {**GENERATORS, **LISTENERS}[kind](Path(sys.argv[1]) / kind)
-"""
 
 
-@pytest.fixture(scope="module")
-def environments() -> dict[str, EnvironmentSpec]:
-    """Kind -> where it runs."""
-    return {
-        "StableAudioPipeline": make(MODERN)[0],
-        "AceStepPipeline": smaller("hf-editor"),
-        "musicflamingo": smaller("hf-listener"),
-    }
-
-
-@pytest.fixture(scope="module")
-def weights(environments: dict[str, EnvironmentSpec], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    spec, python = make(MODERN)
-    folder = tmp_path_factory.mktemp("weights")
-    subprocess.run([str(python), "-c", MAKE, str(folder)], check=True, cwd=REPOSITORY, env=variables(spec))
-    return folder
-
-
-def tiny(system: System, environments: dict[str, EnvironmentSpec]) -> System:
+def tiny(system: System) -> System:
     """The system as composed, on CPUs, each kind in its environment, every head for every type and quick."""
+    environments = on_ray.environments()
     hosts = {}
     for name, host in system.hosts.items():
         heads = {
-            operation: head.model_copy(update={"audio_types": TYPES, "settings": HEADS[operation]})
-            for operation, head in host.card.heads.items()
+            operation: head.model_copy(update={"audio_types": TYPES}) for operation, head in host.card.heads.items()
         }
-        kind = host.card.settings["kind"]
-        cut = {"long_prompt": "cut"} if "long_prompt" in host.card.settings else {}
-        update = {
-            "environment": str(environments[kind].file),
-            "settings": {**host.card.settings, "dtype": "float32", **cut},
-            "heads": heads,
-            "num_gpus": 0.0,
-            "num_cpus": 0.5,
-            "memory_gb": 0.5,
-            "replicas": 1,
-        }
-        hosts[name] = replace(host, card=host.card.model_copy(update=update))
+        path = Path(host.card.weights["model"].path)
+        hosts[name] = on_ray.tiny(host, environments[host.card.settings["kind"]], heads, path)
     return System(system.card.model_copy(update={"hosts": {n: h.card for n, h in hosts.items()}}), hosts)
 
 
 @pytest.mark.ray
 @pytest.mark.timeout(1200)
 def test_three_models_in_three_environments_are_one_system(
-    environments: dict[str, EnvironmentSpec],
-    weights: Path,
-    ray_address: str,  # noqa: F811
+    ray_address: str,
     tmp_path: Path,
 ) -> None:
-    generator, editor, listener = (f"hf:{weights / kind}" for kind in environments)
+    weights = on_ray.weights(tmp_path / "weights")
+    generator, editor, listener = (f"hf:{weights / kind}" for kind in on_ray.KINDS)
     (composed,) = choose_systems([], model=None, generator=generator, editor=editor, listener=listener)
     assert composed.name == "stableaudiopipeline+acesteppipeline+musicflamingo"
     assert composed.edit_modes == ("native", "self-caption")
     bank = canary_bank(tmp_path / "bank", tests=3)
     told: list[str] = []
     options = RunOptions(tmp_path / "results", tests=bank.tests, arms=ARMS, opening=Opening(address=ray_address))
-    result = run_system(tiny(composed, environments), bank, options, tell=told.append)
+    system = tiny(composed)
+    result = run_system(system, bank, options, tell=told.append)
     for arm, operations in {"native": {"generate", "edit"}, "self-caption": {"generate"}}.items():
         renders = current_rows(result.runs[arm], "renders")
         assert len(renders) == 9
@@ -110,7 +60,7 @@ def test_three_models_in_three_environments_are_one_system(
         assert set(answers["status"]) <= {"ok", "unparsed"}
     assert set(current_rows(result.runs["self-caption"], "captions")["status"]) == {"ok"}
     _three_environments(result, composed.hosts)
-    again = run_system(tiny(composed, environments), bank, options)
+    again = run_system(system, bank, options)
     assert again.computed == 0, "every unit has its row"
 
 

@@ -38,7 +38,7 @@ FILES = {
     "metrics-vggish": ("test_vggish.py",),
     "metrics-parity": ("test_parity.py",),
 }
-IN_CORE = ("test_cards.py", "test_on_ray.py")
+IN_CORE = ("test_cards.py", "test_on_ray.py", "../test_contract.py")
 
 
 def cpu_torch() -> Path | None:

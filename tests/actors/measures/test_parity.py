@@ -45,10 +45,8 @@ def roberta(folder: Path) -> RobertaTokenizer:
     return tokenizer
 
 
-@pytest.fixture(scope="module")
-def laion(tmp_path_factory: pytest.TempPathFactory) -> tuple[Served, Path]:
-    """The head, and the folder of what it was loaded from."""
-    folder = tmp_path_factory.mktemp("laion")
+def laion_files(folder: Path) -> Path:
+    """The folder with laion.pt, random weights as the published file has them, and roberta-base beside it."""
     roberta(folder)
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         import laion_clap
@@ -63,6 +61,13 @@ def laion(tmp_path_factory: pytest.TempPathFactory) -> tuple[Served, Path]:
     # As the published file is: from a distributed training, with a number of NumPy's beside the tensors.
     file = {"epoch": np.float64(3), "state_dict": {f"module.{name}": value for name, value in state.items()}}
     torch.save(file, folder / "laion.pt")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def laion(tmp_path_factory: pytest.TempPathFactory) -> tuple[Served, Path]:
+    """The head, and the folder of what it was loaded from."""
+    folder = laion_files(tmp_path_factory.mktemp("laion"))
     return Served("parity", "LaionClap", {"model": folder / "laion.pt", "texts": folder}), folder
 
 

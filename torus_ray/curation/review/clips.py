@@ -12,8 +12,9 @@ import polars as pl
 from torus_ray.bank.load import from_snapshot
 from torus_ray.bank.schema import STAGES, StageName
 from torus_ray.errors import InputError
-from torus_ray.store.layout import MANIFEST, SNAPSHOT, clip_path
+from torus_ray.store.layout import MANIFEST, SNAPSHOT
 from torus_ray.store.manifest import RunManifest, read_manifest
+from torus_ray.store.mirror import clip_file
 from torus_ray.store.reader import current_rows
 
 FLAGS = ("silent", "too_short", "clipped", "hit_limit")
@@ -45,7 +46,7 @@ class ArmClips:
     def file(self, clip: str) -> Path | None:
         """The FLAC file of a clip of this arm; None for any other id."""
         known = any(render.clip == clip for render in self.renders.values())
-        return clip_path(self.folder, clip) if known else None
+        return clip_file(self.folder, clip) if known else None
 
 
 def arm_clips(runs: Iterable[Path], bank: str) -> tuple[ArmClips, ...]:

@@ -1,0 +1,1 @@
+"""Where time goes: traces and pictures of runs, profiles of hosts, and what a run will take."""
