@@ -80,7 +80,7 @@ $(TOOLS)/.done: requirements/pytest.txt $(VENV)/.dev
 	@touch $@
 
 lock: $(VENV)/.dev
-	@for name in bootstrap core build dev pytest; do \
+	@for name in bootstrap core build dev pytest benchmarks; do \
 	    $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	        requirements/$$name.in --output-file requirements/$$name.txt; \
 	done

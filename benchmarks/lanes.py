@@ -7,9 +7,7 @@ coroutine, one batch at a time, and then answers through the same HeadServer as 
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -23,6 +21,7 @@ set_ray_variables()  # Ray reads some of them when it is imported
 
 import ray  # noqa: E402
 
+from benchmarks.lane_host import LaneHost  # noqa: E402
 from torus_ray.engine.cluster import Cluster  # noqa: E402
 from torus_ray.engine.code import stage_code  # noqa: E402
 from torus_ray.engine.hosts import HostPlan  # noqa: E402
@@ -33,38 +32,6 @@ from torus_ray.systems import System  # noqa: E402
 
 PROCESSES = 2
 ROOT = Path(__file__).resolve().parents[1]
-
-
-class LaneHost:
-    """The actor: lanes by number, each with a model that computes its replies in no time."""
-
-    def __init__(self) -> None:
-        self._servers: dict[int, Any] = {}
-        self._turns: dict[int, asyncio.Lock] = {}
-        self._latency: dict[int, tuple[Mapping[str, Sequence[float]], float]] = {}
-
-    async def start(self, lane: int, payload: dict[str, Any], slower: float) -> dict[str, Any]:
-        from torus_ray.engine.hosting import HeadServer
-
-        settings = dict(payload["settings"])
-        self._latency[lane] = (settings.pop("latency_s"), slower)
-        self._servers[lane] = HeadServer({**payload, "settings": settings})
-        self._turns[lane] = asyncio.Lock()
-        return {"describe": self._servers[lane].describe()}
-
-    async def handle(self, lane: int, operation: str, wires: list[dict[str, Any]]) -> dict[str, Any]:
-        async with self._turns[lane]:
-            began = time.time()
-            latency, slower = self._latency[lane]
-            base, each = latency[operation]
-            wait = (base + each * len(wires)) * slower
-            answer: dict[str, Any] = self._servers[lane].handle(operation, wires)
-            await asyncio.sleep(wait - (time.time() - began))
-            answer.update(started_at=began, ended_at=time.time())
-            return answer
-
-    async def stop(self, lane: int) -> None:
-        del self._servers[lane]
 
 
 class Lane:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, ClassVar, List, Mapping, Optional, Sequence
@@ -50,6 +51,8 @@ class AceStep(Model):
             "checkpoint of ACE-Step 1.5 (ACE-Step/Ace-Step1.5)",
             *dict.fromkeys([self._dit_name, self._planner_name, *LOOKED_FOR]),
         )
+        # Quantization alone would use it, and with it in sight diffusers 0.36 cannot be imported beside its 0.16.
+        sys.modules.setdefault("torchao", None)  # type: ignore[arg-type]
         import torch
         from acestep import inference
         from acestep.handler import AceStepHandler

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ TEMPLATE = (
 
 
 def weights(folder: Path, source: Path) -> Mapping[str, Path]:
+    sys.modules.setdefault("torchao", None)  # type: ignore[arg-type]  as in the adapter
     import diffusers
     import torch
 

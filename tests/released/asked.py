@@ -61,11 +61,12 @@ def listens(server: HeadServer, say: Say, instruction: str, *, silent_caption: b
     clip = stored(2.0)
     texts = [str(reply(server, caption(instruction, heard_clip))["text"]) for heard_clip in (clip, clip, noise(2.0))]
     assert texts[0] == texts[1], "the same clip and seed came to another caption"
-    say(f"a caption of {len(texts[0])} characters, the same again; of another clip {len(texts[2])}")
+    other = "another" if texts[2] != texts[0] else "the same"
+    say(f"a caption of {len(texts[0])} characters, the same again; of another clip {other}")
     together = reply(server, answer(clip, *QUESTIONS))["texts"]
     alone = [reply(server, answer(clip, question))["texts"][0] for question in QUESTIONS]
     assert together == alone, "an answer hangs on the questions beside it"
-    say(f"three answers of {', '.join(str(len(text)) for text in together)} characters, each as it is alone")
+    say(f"three answers, {len(set(together))} different, each as it is alone")
     none = reply(server, answer(None, QUESTIONS[0]))
     quiet = reply(server, answer(silence(), QUESTIONS[0]))
     lengths = [len(given["texts"][0]) for given in (none, quiet)]
