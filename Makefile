@@ -44,7 +44,7 @@ test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not ray" --ignore=tests/actors --numprocesses 2 --dist loadfile $(PYTEST_FLAGS)
 
 test-ray: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -m ray --ignore=tests/actors --numprocesses 2 --dist loadfile $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -q -m ray --ignore=tests/actors --ignore=tests/engine/test_nodes.py --numprocesses 2 --dist loadfile $(PYTEST_FLAGS)
 
 # pytest stands beside the environment: what the lock holds, and nothing else, is what hosts get.
 test-models: $(VENV)/.dev $(TOOLS)/.done
@@ -54,6 +54,7 @@ test-models: $(VENV)/.dev $(TOOLS)/.done
 	    --ignore=tests/actors/measures --ignore=tests/actors/hf $(PYTEST_FLAGS)
 	@$(BIN)/python -m tests.actors.measures.environments $(PYTEST_FLAGS)
 	@$(BIN)/python -m tests.actors.hf.environments $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest -q tests/engine/test_nodes.py $(PYTEST_FLAGS)
 
 # --- set-up -----------------------------------------------------------------------------------------------------------
 

@@ -113,7 +113,7 @@ class RayExecutor:
             else:
                 self._finished.append(self._troubles.nobody(Job(call)))
         for host in dict.fromkeys(call.host for call in calls if call.host in self._pools):
-            self._pools[host].pump()
+            self._pump(self._pools[host])
 
     def collect(self, timeout_s: float, *, settled: bool = True) -> list[Outcome]:
         if not self._halt:
@@ -194,7 +194,7 @@ class RayExecutor:
             self._started(pool, replica, event.future.result())
         else:
             self._returned(pool, replica, batch, event.future.result())
-            pool.pump()
+            self._pump(pool)
 
     def _failed(self, pool: Pool, replica: Replica, batch: Batch | None, error: BaseException) -> None:
         if batch is not None and isinstance(error, ray.exceptions.TaskCancelledError):
@@ -203,7 +203,7 @@ class RayExecutor:
             return  # seen to by _look_around
         elif replica.leaving_at is None:
             self._troubles.died(pool, replica, error)
-        pool.pump()
+        self._pump(pool)
 
     def _started(self, pool: Pool, replica: Replica, answer: Mapping[str, Any]) -> None:
         if "describe" not in answer:
@@ -273,8 +273,11 @@ class RayExecutor:
                 if replica in pool.replicas:
                     self._troubles.too_late(pool, replica, batch)
                     self._turns.has_left()
-            if not self._halt:
-                pool.pump()
+            self._pump(pool)
+
+    def _pump(self, pool: Pool) -> None:
+        if not self._halt:  # then what waits, or waits again, stays
+            pool.pump()
 
     def _up(self) -> bool:
         """Whether all that the run cannot do without, and that does not wait for its turn, is there."""
