@@ -40,7 +40,7 @@ TIMES_RAY, TIMES_INSPECT = 3, 50
 INSPECT_QUESTIONS = 2_000
 QUESTIONS = 9
 CHUNK = 500
-"""Tests that baseline (a) has under way at once; more or fewer were slower."""
+"""Tests that baseline (a) has under way at once."""
 POOL = 2
 """Actors a step of baseline (b)."""
 

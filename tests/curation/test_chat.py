@@ -292,3 +292,27 @@ def test_one_second_of_silence_is_sent_as_a_wav_and_kept_by_its_identity(ledger:
     (kept,) = ledger.rows("calls")["request"]
     assert len(kept) < 500
     assert '"clip"' in kept
+
+
+def test_a_cancellation_that_a_library_takes_for_its_own_still_ends_all() -> None:
+    swallowed: list[int] = []
+
+    async def work(item: int) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if item:
+                raise
+            swallowed.append(item)
+        await asyncio.Event().wait()
+
+    async def stopped() -> None:
+        all_of_them = asyncio.ensure_future(in_parallel(3, range(3), work))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        all_of_them.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await all_of_them
+
+    asyncio.run(asyncio.wait_for(stopped(), 30))
+    assert swallowed == [0]

@@ -14,7 +14,8 @@ import pytest
 from torus_ray.engine import leftovers
 from torus_ray.engine.leftovers import Gpu, GpuMemoryHeld, parse_gpus, short_of, wait_for_memory
 
-# `nvidia-smi --query-gpu=index,uuid,memory.free,memory.total --format=csv,noheader,nounits` of three machines
+# `nvidia-smi --query-gpu=index,uuid,memory.free,memory.total --format=csv,noheader,nounits`
+# in its documented form; no GPU has printed it
 TWO_CARDS = """\
 0, GPU-5f2b6f5e-6a0a-3a57-1c0e-3c6f5a1d9e01, 79873, 81559
 1, GPU-90c0b1a2-77de-4f0e-9d6a-0b1f2d3c4e5f, 1022, 81559

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
+CANCEL_AGAIN_S = 0.5
 DEAD_AFTER = 3
 """So many calls in a row that no try could save, with no success between: the server is dead, and the work stops."""
 
@@ -315,7 +316,7 @@ def spent(ledger: Ledger, most: Spend) -> Budget:
 
 async def in_parallel(width: int, items: Iterable[Item], work: Callable[[Item], Awaitable[None]]) -> None:
     """Do `work` on every item, `width` at once, on this event loop. What is under way when one raises is finished,
-    nothing new is begun, and the first error is raised."""
+    nothing new is begun, and the first error is raised. Cancelled, it ends all that is under way."""
     source = iter(items)
     errors: list[Exception] = []
 
@@ -329,7 +330,17 @@ async def in_parallel(width: int, items: Iterable[Item], work: Callable[[Item], 
                 errors.append(error)
                 return
 
-    await asyncio.gather(*(worker() for _ in range(width)))
+    workers = [asyncio.ensure_future(worker()) for _ in range(width)]
+    try:
+        await asyncio.wait(workers)
+    finally:
+        # Once is not enough: a client that is just connecting can take a cancellation for one of its own.
+        while left := [each for each in workers if not each.done()]:
+            for each in left:
+                each.cancel()
+            await asyncio.wait(left, timeout=CANCEL_AGAIN_S)
+    for each in workers:
+        each.result()
     if errors:
         raise errors[0]
 

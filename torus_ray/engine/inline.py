@@ -23,6 +23,8 @@ from torus_ray.engine.hosting import HeadServer, describe_error
 from torus_ray.engine.hosts import HostPlan
 from torus_ray.protocol.executor import HOST_DOWN, Attempt, Call, EngineStop, HostState, Outcome, head_stop
 
+CANCEL_AGAIN_S = 0.5
+
 
 class _Overdue(BaseException):
     """Raised inside an adapter whose time is up; a BaseException, so that its own `except Exception` does not swallow
@@ -158,10 +160,11 @@ class InlineExecutor:
         """End the coroutine that a deadline interrupted; the loop goes on without it."""
 
         async def cancel() -> None:
-            left = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            # Once is not enough: a client that is just connecting can take a cancellation for one of its own.
+            while left := asyncio.all_tasks() - {asyncio.current_task()}:
+                for task in left:
+                    task.cancel()
+                await asyncio.wait(left, timeout=CANCEL_AGAIN_S)
 
         self._loop.run(cancel())
 
