@@ -160,6 +160,8 @@ def test_a_stopped_draft_says_so_and_ends_with_three(
     seeds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stopped: list[bool] = []
+    # In the background of a shell the signal is ignored, and so it should be.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def ctrl_c(body: dict[str, Any]) -> Reply | str:
         if not stopped:
@@ -167,9 +169,12 @@ def test_a_stopped_draft_says_so_and_ends_with_three(
             os.kill(os.getpid(), signal.SIGINT)
         return Reply("", after=lambda server: False)
 
-    with StandIn(ctrl_c, key=KEY) as server:
-        words = ["bank", "draft", str(seeds), "--out", str(tmp_path / "draft"), "--quiet"]
-        assert _run([*words, *endpoint("author", server)]) == 3
+    words = ["bank", "draft", str(seeds), "--out", str(tmp_path / "draft"), "--quiet"]
+    try:
+        with StandIn(ctrl_c, key=KEY) as server:
+            assert _run([*words, *endpoint("author", server)]) == 3
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert "the same command goes on" in capsys.readouterr().err
     with StandIn(Scripted(), key=KEY) as server:
         assert _run([*words, *endpoint("author", server)]) == 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,7 @@ def test_a_case_says_what_it_makes_small_and_the_page_tells_what_was_seen(name: 
     assert re.search(rf"^\| `{name}` \| torch ", PAGE, re.MULTILINE)
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_what_runs_is_the_commit_and_what_a_partial_checkout_lacks_is_named(tmp_path: Path) -> None:
     repository, folder = tmp_path / "repository", tmp_path / "copy"
     repository.mkdir()
