@@ -47,7 +47,7 @@ def inputs(server: HeadServer, clip: bytes | None, *prompts: str) -> Any:
     """What the model is given."""
     model = server.model
     wave, _ = model._hear(clip)
-    return model._inputs([model._conversation(prompt, wave is not None) for prompt in prompts], wave)
+    return model._inputs([model._conversation(model._system, prompt, wave is not None) for prompt in prompts], wave)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -148,7 +148,8 @@ def test_a_minute_is_heard_in_windows(servers: dict[str, HeadServer]) -> None:
 
 def test_the_system_turn_is_the_cards(checkpoints: dict[str, Path]) -> None:
     server = serve("hf_listeners", "Listener", checkpoints["qwen2_audio"], HEADS, kind="qwen2_audio", system="Say F")
-    text = server.model._processor.apply_chat_template(server.model._conversation("Say A", True), tokenize=False)
+    model = server.model
+    text = model._processor.apply_chat_template(model._conversation(model._system, "Say A", True), tokenize=False)
     assert text.index("Say F") < text.index("<|AUDIO|>") < text.index("Say A")
 
 
