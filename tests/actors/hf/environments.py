@@ -2,7 +2,8 @@
 
     .venv/bin/python -m tests.actors.hf.environments [PYTEST ARGUMENTS]
 
-Three environments stand for three models: the whole lock `modern`, and two made of less of it.
+Three environments stand for three models: the whole lock `modern`, and two made of less of it. The cascade's judge runs
+in its own, `api`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from tests.actors.measures.environments import FOLDER, for_tests, make, run_pytest, variables
 from tests.engine.systems import toml
 from torus_ray.engine.env_spec import pins, requirement_lines
-from torus_ray.engine.environments import EnvironmentSpec, build, load_environment
+from torus_ray.engine.environments import EnvironmentSpec, build, find_environment, load_environment
 
 HERE = Path(__file__).parent
 MODERN = "modern"
@@ -45,6 +46,7 @@ def smaller(name: str) -> EnvironmentSpec:
 def main(arguments: list[str]) -> int:
     spec, python = make(MODERN)
     codes = [run_pytest(str(python), [str(HERE / file) for file in IN_MODERN], arguments, variables(spec))]
+    build(find_environment("api"), progress=lambda line: print(line, flush=True))
     codes.append(run_pytest(sys.executable, [str(HERE / file) for file in IN_CORE], arguments, dict(os.environ)))
     return max(codes)
 
