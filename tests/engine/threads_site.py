@@ -8,8 +8,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,10 +121,8 @@ class ThreadActor:
             self._site.leave(None)
         for future in self._pending:
             if not future.done():
-                try:
+                with suppress(InvalidStateError):  # answered in the same moment
                     future.set_exception(Died("killed"))
-                except Exception:  # answered in the same moment
-                    continue
 
     def _call(self, work: Callable[[], Any]) -> Future[Any]:
         future: Future[Any] = Future()

@@ -6,7 +6,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -136,12 +136,11 @@ def _on_ray(
     needed = math.ceil(sum(plan.ray_cpus for plan in plans.values()))
     cluster = Cluster(code, address, num_cpus=max(os.cpu_count() or 1, needed))
     if address is not None:
-        cluster.start()
-        try:
+        with ExitStack() as stack:
+            stack.callback(cluster.stop)
+            cluster.start()
             lookout = look_at_nodes(plans, environments, tell)
-        except BaseException:
-            cluster.stop()
-            raise
+            stack.pop_all()  # from here on it is the executor's
         down = _told(lookout.down, tell)
         plans = {name: replace(plan, avoid=lookout.avoid.get(name, ())) for name, plan in plans.items()}
     return RayExecutor(plans, cluster, exact=how.exact, down=down, tell=tell)

@@ -132,7 +132,7 @@ class Runner:
             while self._open:
                 self._submit_ready()
                 self._hand_over()
-                timeout_s = TICK_S if not self._has_work_here() else 0.0
+                timeout_s = TICK_S if self._durable.empty() else 0.0
                 outcomes = self.executor.collect(timeout_s, settled=not self._leading)
                 for outcome in outcomes:
                     self._finish(outcome)
@@ -194,9 +194,6 @@ class Runner:
         host = self.protocol.host(node)
         heap = self._ready.setdefault(host.name if host else None, [])
         heapq.heappush(heap, (-node.chain, next(self._order), node, time.time()))
-
-    def _has_work_here(self) -> bool:
-        return not self._durable.empty()
 
     def _submit_ready(self) -> None:
         for host, heap in self._ready.items():
@@ -373,7 +370,7 @@ class Runner:
 
     def _follow(self, follower: Follower, leader: Node, row: Row) -> None:
         """Give a unit the outcome of an equal key that has just become durable."""
-        found = self._found(leader, row)
+        found = Found(row, row["reused_from"] or row["unit_id"], self._places[leader.arm.name])
         if row["status"] not in REUSABLE or not self._take_over(follower.node, follower.plan, follower.ask, found):
             self._append(
                 follower.node,
@@ -398,7 +395,3 @@ class Runner:
         self._reused += 1
         self._append(node, [make_row(self.protocol, node, ask.unit, plan, ask, outcome, reused_from=found.unit_id)])
         return True
-
-    def _found(self, node: Node, row: Row) -> Found:
-        """A row just made durable, as something to take over."""
-        return Found(row, row["reused_from"] or row["unit_id"], self._places[node.arm.name])

@@ -6,6 +6,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -61,6 +62,20 @@ def write_atomic(
     sync_folder: False where the caller makes the name durable later
     with :func:`fsync_folder`. Nothing is left behind when it fails.
     """
+    with written_beside(path, content) as temp:
+        if before_rename is not None:
+            before_rename()
+        os.replace(temp, path)
+    if sync_folder:
+        fsync_folder(path.parent)
+
+
+@contextmanager
+def written_beside(path: Path, content: Content, *, sync: bool = True) -> Iterator[Path]:
+    """A temporary file with this content in the folder of `path`, to be renamed; gone at the end where it was not.
+
+    sync: whether its bytes survive a power cut.
+    """
     temp = temp_beside(path)
     try:
         with open(temp, "wb") as file:
@@ -68,16 +83,12 @@ def write_atomic(
                 content(file)
             else:
                 file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if before_rename is not None:
-            before_rename()
-        os.replace(temp, path)
-    except BaseException:
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        yield temp
+    finally:
         temp.unlink(missing_ok=True)
-        raise
-    if sync_folder:
-        fsync_folder(path.parent)
 
 
 def temps_under(folder: Path) -> Iterator[Path]:

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from torus_ray.store.bucket import Bucket, address_of, before_start, endpoint_of_environment, open_bucket
-from torus_ray.store.files import temp_beside
+from torus_ray.store.files import written_beside
 from torus_ray.store.layout import (
     MANIFEST,
     PARTS_LIST,
@@ -182,9 +182,8 @@ def clip_file(run: Path, clip: str) -> Path:
 def write_mirrored(path: Path, data: bytes) -> None:
     """A file of a mirror, whole or not at all. Not synced: what a power cut takes is fetched again."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temp = temp_beside(path)
-    temp.write_bytes(data)
-    os.replace(temp, path)
+    with written_beside(path, data, sync=False) as temp:
+        os.replace(temp, path)
 
 
 def _is_part(key: str) -> bool:

